@@ -1,0 +1,44 @@
+# Two commands do everything on a machine with Python >= 3.11, make and git:
+#   make demo   install, run the main job on the embedded sample, leave its result in demo/
+#   make test   install what the tests need, then lint, types and all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml setup.py src/stair/engines/_count.pyx
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format types bench clean
+
+$(VENV)/core: $(SOURCES)
+	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/test: $(VENV)/core
+	$(PIP) -e '.[test]'
+	touch $@
+
+demo: $(VENV)/core
+	$(BIN)/stair demo --output demo
+
+test: $(VENV)/test lint types
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/test
+	$(BIN)/mypy
+
+bench: $(VENV)/test
+	$(PIP) -e '.[bench]'
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build demo *.egg-info src/*.egg-info src/stair/engines/_count.c src/stair/engines/*.so

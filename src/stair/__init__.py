@@ -1,0 +1,58 @@
+"""Short rules that say which groups of rows are outliers, and why.
+
+The public names are loaded when they are first used: `import stair` itself is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stair import datasets
+    from stair.errors import FloorNotReached, StairError
+    from stair.estimators import CART, ID3, Stair
+    from stair.rules import Explanation, Interval, Rule, RuleSet
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CART": "estimators",
+    "Explanation": "rules",
+    "FloorNotReached": "errors",
+    "ID3": "estimators",
+    "Interval": "rules",
+    "Rule": "rules",
+    "RuleSet": "rules",
+    "Stair": "estimators",
+    "StairError": "errors",
+    "datasets": "",
+}
+
+__all__ = [
+    "CART",
+    "ID3",
+    "Explanation",
+    "FloorNotReached",
+    "Interval",
+    "Rule",
+    "RuleSet",
+    "Stair",
+    "StairError",
+    "datasets",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'stair' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = (
+        getattr(import_module(f"stair.{home}"), name) if home else import_module(f"stair.{name}")
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,44 @@
+"""The seam between the learner and the rows.
+
+An engine holds the rows and answers two questions about a group of them: what each column would
+gain by its best cut, and what the two sides of a cut are. Row numbers never leave it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.search import Found, Split
+
+
+class Group(NamedTuple):
+    """The rows of one rule: an engine's own handle, and how many of each class (as weights)."""
+
+    handle: Any
+    counts: tuple[int, ...]
+
+
+class Engine(Protocol):
+    """What the learner asks of any engine."""
+
+    n_classes: int
+    attributes: NDArray[np.int64]  # of each column: several columns may tell of one attribute
+    scale: float  # counts are this many times the true weights
+
+    def root(self) -> Group:
+        """All rows."""
+
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+        """The best cut of each of these columns for the rows of a group."""
+
+    def divide(
+        self, group: Group, split: Split, columns: NDArray[np.int64]
+    ) -> tuple[tuple[Clause, Group], tuple[Clause, Group]]:
+        """Both sides of a split: the clause that leads there, and the rows.
+
+        Afterwards the group itself is gone, and its sides answer only for these columns.
+        """

@@ -1,0 +1,416 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The hot kernel: sorted columns, scanned for their best cut and divided with their rows.
+
+Each column is an array of entries, code << 32 | row, sorted by code once. A group of rows is the
+same slice [start, end) of every column, so that a scan reads memory in order and a division is
+one stable pass. `_twin.py` does the same slowly in numpy and is the oracle in the tests.
+
+Counts are integers (weights are fixed-point integers), so no sum depends on the order of rows.
+"""
+
+from libc.math cimport NAN, isnan, log2
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cdef enum:
+    DIGIT_BITS = 11
+    DIGITS = 6
+    BUCKETS = 2048
+
+
+cdef struct Item:
+    uint64_t key
+    uint64_t row
+
+
+cdef inline uint64_t sort_key(double x) noexcept nogil:
+    """Bits that sort like the number: NaN last, and −0 equal to 0."""
+    cdef uint64_t bits
+    if isnan(x):
+        return ~<uint64_t>0
+    x = x + 0.0
+    memcpy(&bits, &x, 8)
+    if bits >> 63:
+        return ~bits
+    return bits | (<uint64_t>1 << 63)
+
+
+def sort_columns(const double[:, :] X):
+    """Entries of every column in order of their values, and the code of missing (−1 if none)."""
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, j, digit
+    cdef int64_t[::1] missing
+    cdef uint64_t[:, ::1] entries
+    cdef Item* a
+    cdef Item* b
+    cdef Item* swap
+    cdef uint32_t* histogram
+    cdef uint32_t total, count
+    cdef uint64_t key, previous, code
+    cdef int shift
+    entries_array = np.empty((d, n), dtype=np.uint64)
+    missing_array = np.full(d, -1, dtype=np.int64)
+    entries, missing = entries_array, missing_array
+    a = <Item*>malloc((n + 1) * sizeof(Item))
+    b = <Item*>malloc((n + 1) * sizeof(Item))
+    histogram = <uint32_t*>malloc(DIGITS * BUCKETS * sizeof(uint32_t))
+    if a == NULL or b == NULL or histogram == NULL:
+        free(a)
+        free(b)
+        free(histogram)
+        raise MemoryError("not enough memory to sort a column")
+    with nogil:
+        for j in range(d):
+            memset(histogram, 0, DIGITS * BUCKETS * sizeof(uint32_t))
+            for i in range(n):
+                key = sort_key(X[i, j])
+                a[i].key = key
+                a[i].row = <uint64_t>i
+                for digit in range(DIGITS):
+                    histogram[digit * BUCKETS + ((key >> (digit * DIGIT_BITS)) & (BUCKETS - 1))] += 1
+            for digit in range(DIGITS):
+                shift = <int>digit * DIGIT_BITS
+                if n == 0 or histogram[digit * BUCKETS + ((a[0].key >> shift) & (BUCKETS - 1))] == n:
+                    continue  # all keys agree in this digit
+                total = 0
+                for i in range(BUCKETS):
+                    count = histogram[digit * BUCKETS + i]
+                    histogram[digit * BUCKETS + i] = total
+                    total += count
+                for i in range(n):
+                    key = digit * BUCKETS + ((a[i].key >> shift) & (BUCKETS - 1))
+                    b[histogram[key]] = a[i]
+                    histogram[key] += 1
+                swap = a
+                a = b
+                b = swap
+            code = 0
+            previous = a[0].key if n else 0
+            for i in range(n):
+                if a[i].key != previous:
+                    code += 1
+                    previous = a[i].key
+                entries[j, i] = (code << 32) | a[i].row
+            if n and previous == ~<uint64_t>0:
+                missing[j] = <int64_t>code
+    free(a)
+    free(b)
+    free(histogram)
+    return entries_array, missing_array
+
+
+cdef class Kernel:
+    """Sorted columns with the labels of their rows; see the module's words."""
+
+    cdef uint64_t[:, ::1] entries
+    cdef uint64_t[::1] scratch
+    cdef uint8_t[::1] side
+    cdef const int32_t[::1] labels
+    cdef const int64_t[::1] weights
+    cdef const double[::1] table
+    cdef const int64_t[::1] missing
+    cdef const uint8_t[::1] unordered
+    cdef int n_classes
+    cdef bint weighted
+    cdef bint tabled
+
+    def __init__(self, entries, labels, weights, table, int n_classes, missing, unordered):
+        n = entries.shape[1]
+        self.entries = entries
+        self.scratch = np.empty(n, dtype=np.uint64)
+        self.side = np.zeros(n, dtype=np.uint8)
+        self.labels = labels
+        self.weighted = weights is not None
+        self.weights = weights if weights is not None else np.empty(0, dtype=np.int64)
+        self.tabled = table is not None
+        self.table = table if table is not None else np.empty(0)
+        self.n_classes = n_classes
+        self.missing = missing
+        self.unordered = unordered
+
+    def root(self):
+        return (0, self.entries.shape[1])
+
+    def rows(self, group, Py_ssize_t column=0):
+        """The rows of a group, in the order of a column."""
+        start, end = group
+        return (np.asarray(self.entries[column, start:end]) & np.uint64(0xFFFFFFFF)).astype(np.intp)
+
+    def counts(self, group):
+        """The weight of each class among the rows of the root."""
+        cdef Py_ssize_t start, end, i
+        cdef uint64_t row
+        start, end = group
+        result = np.zeros(self.n_classes, dtype=np.int64)
+        cdef int64_t[::1] out = result
+        for i in range(start, end):
+            row = <uint32_t>self.entries[0, i]
+            out[self.labels[row]] += self.weights[row] if self.weighted else 1
+        return tuple(result.tolist())
+
+    def scan(self, group, const int64_t[::1] columns, tuple totals):
+        """For each column: gain in bits of its best cut (NaN if none), the cut, the missing side."""
+        cdef Py_ssize_t start, end, k, m = columns.shape[0]
+        cdef double[::1] gains
+        cdef int64_t[::1] cuts
+        cdef uint8_t[::1] missing_left
+        start, end = group
+        gains_array = np.full(m, NAN)
+        cuts_array = np.zeros(m, dtype=np.int64)
+        missing_left_array = np.zeros(m, dtype=np.uint8)
+        gains, cuts, missing_left = gains_array, cuts_array, missing_left_array
+        # Room for: totals, left, one value's counts, missing, trial.
+        cdef int64_t* room = <int64_t*>malloc(5 * self.n_classes * sizeof(int64_t))
+        if room == NULL:
+            raise MemoryError("not enough memory to scan a group")
+        for k in range(self.n_classes):
+            room[k] = totals[k]
+        with nogil:
+            for k in range(m):
+                if self.unordered[columns[k]]:
+                    with gil:
+                        self.scan_sets(columns[k], start, end, room, &gains[k], &cuts[k])
+                elif self.n_classes == 2 and not self.weighted and self.tabled:
+                    self.scan_two(columns[k], start, end, room, &gains[k], &cuts[k], &missing_left[k])
+                else:
+                    self.scan_many(columns[k], start, end, room, &gains[k], &cuts[k], &missing_left[k])
+        free(room)
+        return gains_array.tolist(), cuts_array.tolist(), missing_left_array.tolist()
+
+    cdef inline double xlog2x(self, int64_t k) noexcept nogil:
+        if self.tabled:
+            return self.table[k]
+        return k * log2(<double>k) if k else 0.0
+
+    cdef double negentropy(self, const int64_t* counts) noexcept nogil:
+        cdef int64_t total = counts[0]
+        cdef double result = self.xlog2x(counts[0])
+        cdef int k
+        for k in range(1, self.n_classes):
+            result += self.xlog2x(counts[k])
+            total += counts[k]
+        return result - self.xlog2x(total)
+
+    cdef void scan_two(
+        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, const int64_t* totals,
+        double* best_gain, int64_t* best_cut, uint8_t* best_missing,
+    ) noexcept nogil:
+        """Two classes and no weights: the case that must be fast."""
+        cdef const uint64_t* e = &self.entries[column, 0]
+        cdef const int32_t* labels = &self.labels[0]
+        cdef const double* g = &self.table[0]
+        cdef Py_ssize_t i = start, j, values_end = end
+        cdef int64_t t0 = totals[0], t1 = totals[1], a = 0, b = 0, p, m0 = 0, m1 = 0, here
+        cdef int64_t missing = self.missing[column]
+        cdef uint64_t code, last = 0
+        cdef int kind, previous = 3
+        cdef double base = g[t0] + g[t1] - g[t0 + t1], gain, best = NAN
+        if missing >= 0:
+            while values_end > start and <int64_t>(e[values_end - 1] >> 32) == missing:
+                values_end -= 1
+                m1 += labels[<uint32_t>e[values_end]]
+            m0 = end - values_end - m1
+        while i < values_end:
+            code = e[i] >> 32
+            p = 0
+            j = i
+            while j < values_end and (e[j] >> 32) == code:
+                p += labels[<uint32_t>e[j]]
+                j += 1
+            here = j - i
+            kind = 0 if p == 0 else (1 if p == here else 2)
+            # Within a run of one class no cut is ever best: the gain is convex there.
+            if i > start and (kind == 2 or kind != previous):
+                gain = ((g[a] + g[b] - g[a + b])
+                        + (g[t0 - a] + g[t1 - b] - g[t0 + t1 - a - b])) - base
+                if not gain <= best:
+                    best = gain
+                    best_cut[0] = <int64_t>last
+                    best_missing[0] = 0
+                if m0 + m1:
+                    gain = ((g[a + m0] + g[b + m1] - g[a + m0 + b + m1])
+                            + (g[t0 - a - m0] + g[t1 - b - m1]
+                               - g[t0 + t1 - a - m0 - b - m1])) - base
+                    if gain > best:
+                        best = gain
+                        best_cut[0] = <int64_t>last
+                        best_missing[0] = 1
+            a += here - p
+            b += p
+            previous = kind
+            last = code
+            i = j
+        if m0 + m1 and values_end > start:
+            gain = ((g[a] + g[b] - g[a + b]) + (g[m0] + g[m1] - g[m0 + m1])) - base
+            if not gain <= best:
+                best = gain
+                best_cut[0] = <int64_t>last
+                best_missing[0] = 0
+        best_gain[0] = best
+
+    cdef inline double gain_of(
+        self, const int64_t* totals, const int64_t* left, int64_t* trial, double base,
+    ) noexcept nogil:
+        cdef int k
+        for k in range(self.n_classes):
+            trial[k] = totals[k] - left[k]
+        return (self.negentropy(left) + self.negentropy(trial)) - base
+
+    cdef void scan_many(
+        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, int64_t* room,
+        double* best_gain, int64_t* best_cut, uint8_t* best_missing,
+    ) noexcept nogil:
+        """Any number of classes, with or without weights."""
+        cdef const uint64_t* e = &self.entries[column, 0]
+        cdef int n_classes = self.n_classes, k, kind, previous = -2
+        cdef const int64_t* totals = room
+        cdef int64_t* left = room + n_classes
+        cdef int64_t* value = room + 2 * n_classes
+        cdef int64_t* absent = room + 3 * n_classes
+        cdef int64_t* trial = room + 4 * n_classes
+        cdef Py_ssize_t i = start, values_end = end
+        cdef int64_t missing = self.missing[column]
+        cdef bint any_missing
+        cdef uint64_t code, row, last = 0
+        cdef double base = self.negentropy(totals), gain, best = NAN
+        memset(left, 0, 3 * n_classes * sizeof(int64_t))
+        if missing >= 0:
+            while values_end > start and <int64_t>(e[values_end - 1] >> 32) == missing:
+                values_end -= 1
+                row = <uint32_t>e[values_end]
+                absent[self.labels[row]] += self.weights[row] if self.weighted else 1
+        any_missing = values_end < end
+        while i < values_end:
+            code = e[i] >> 32
+            memset(value, 0, n_classes * sizeof(int64_t))
+            kind = self.labels[<uint32_t>e[i]]
+            while i < values_end and (e[i] >> 32) == code:
+                row = <uint32_t>e[i]
+                if self.labels[row] != kind:
+                    kind = -1
+                value[self.labels[row]] += self.weights[row] if self.weighted else 1
+                i += 1
+            if previous != -2 and (kind == -1 or kind != previous):
+                gain = self.gain_of(totals, left, trial, base)
+                if not gain <= best:
+                    best = gain
+                    best_cut[0] = <int64_t>last
+                    best_missing[0] = 0
+                if any_missing:
+                    for k in range(n_classes):
+                        left[k] += absent[k]
+                    gain = self.gain_of(totals, left, trial, base)
+                    for k in range(n_classes):
+                        left[k] -= absent[k]
+                    if gain > best:
+                        best = gain
+                        best_cut[0] = <int64_t>last
+                        best_missing[0] = 1
+            for k in range(n_classes):
+                left[k] += value[k]
+            previous = kind
+            last = code
+        if any_missing and values_end > start:
+            gain = self.gain_of(totals, left, trial, base)
+            if not gain <= best:
+                best = gain
+                best_cut[0] = <int64_t>last
+                best_missing[0] = 0
+        best_gain[0] = best
+
+    cdef int scan_sets(
+        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, const int64_t* totals,
+        double* best_gain, int64_t* best_cut,
+    ) except -1:
+        """A column whose codes have no order: counted here, searched in Python (few codes)."""
+        from stair.search import best_set
+
+        counts, codes = self.counts_by_code(column, start, end)
+        found = best_set(counts, np.asarray(self.table) if self.tabled else None)
+        if found is not None:
+            best_gain[0], best_cut[0] = found
+        return 0
+
+    def counts_by_code(self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end):
+        """Class counts of each code that the group has, and those codes."""
+        cdef Py_ssize_t i, groups = 0
+        cdef uint64_t code = 0, row
+        for i in range(start, end):
+            if i == start or (self.entries[column, i] >> 32) != code:
+                code = self.entries[column, i] >> 32
+                groups += 1
+        counts = np.zeros((groups, self.n_classes), dtype=np.int64)
+        codes = np.zeros(groups, dtype=np.int64)
+        cdef int64_t[:, ::1] out = counts
+        cdef int64_t[::1] which = codes
+        groups = -1
+        for i in range(start, end):
+            if i == start or (self.entries[column, i] >> 32) != code:
+                code = self.entries[column, i] >> 32
+                groups += 1
+                which[groups] = <int64_t>code
+            row = <uint32_t>self.entries[column, i]
+            out[groups, self.labels[row]] += self.weights[row] if self.weighted else 1
+        return counts, codes
+
+    def codes_of(self, group, Py_ssize_t column):
+        start, end = group
+        return self.counts_by_code(column, start, end)
+
+    def divide(
+        self, group, const int64_t[::1] columns, Py_ssize_t column,
+        int64_t cut, bint missing_left, left_codes=None,
+    ):
+        """Rows of a group with code ≤ cut (or in left_codes) first, in every one of the columns.
+
+        Returns the two groups, the class counts of the left one, a row next to the cut on each
+        side (−1 where there is none), and how many rows miss the value.
+        """
+        cdef Py_ssize_t start, end, i, k, l, r
+        cdef int64_t missing = self.missing[column], code, row_below = -1, row_above = -1, absent = 0
+        cdef uint64_t row, entry
+        cdef uint64_t* e = &self.entries[column, 0]
+        cdef uint64_t* spare = &self.scratch[0]
+        cdef uint8_t* side = &self.side[0]
+        cdef uint8_t s
+        cdef bint by_set = left_codes is not None
+        cdef const uint8_t[::1] chosen = left_codes if by_set else np.empty(0, dtype=np.uint8)
+        cdef int64_t[::1] counts
+        start, end = group
+        l = start
+        counts_array = np.zeros(self.n_classes, dtype=np.int64)
+        counts = counts_array
+        with nogil:
+            for i in range(start, end):
+                code = <int64_t>(e[i] >> 32)
+                row = <uint32_t>e[i]
+                if by_set:
+                    s = chosen[code]
+                elif code == missing:
+                    s = missing_left
+                    absent += 1
+                elif code <= cut:
+                    s = 1
+                    row_below = <int64_t>row
+                else:
+                    s = 0
+                    if row_above < 0:
+                        row_above = <int64_t>row
+                side[row] = s
+                if s:
+                    counts[self.labels[row]] += self.weights[row] if self.weighted else 1
+            for k in range(columns.shape[0]):
+                e = &self.entries[columns[k], 0]
+                l = start
+                r = 0
+                for i in range(start, end):
+                    entry = e[i]
+                    s = side[<uint32_t>entry]
+                    e[l] = entry
+                    spare[r] = entry
+                    l += s
+                    r += 1 - s
+                memcpy(e + l, spare, r * sizeof(uint64_t))
+        return (start, l), (l, end), tuple(counts_array.tolist()), row_below, row_above, absent

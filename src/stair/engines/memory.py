@@ -1,0 +1,90 @@
+"""The engine for data in memory: exact cuts, from columns that are sorted once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.columns import Column
+from stair.engines import Group, _twin
+from stair.objective import log_table
+from stair.search import Found, Split
+
+try:
+    _compiled: Any = import_module("stair.engines._count")
+except ImportError:  # installed without a C compiler
+    _compiled = None
+
+HAS_KERNEL = _compiled is not None
+
+# Weights that are not whole numbers are held in fixed point: sums are then exact in any order.
+FIXED_POINT_TOTAL = 2.0**50
+
+
+class MemoryEngine:
+    """Rows as sorted columns; see `_count.pyx`, or `_twin.py` where it was not compiled."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        values: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        n_classes: int,
+        weights: NDArray[np.float64] | None = None,
+        *,
+        kernel: str = "auto",
+    ) -> None:
+        """`values` (rows × columns) are numbers or category codes, NaN where missing."""
+        module: Any = _twin if kernel == "numpy" or _compiled is None else _compiled
+        self.n_classes = n_classes
+        self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
+        self._columns = columns
+        self._values = values
+        whole, self.scale = _fixed_point(weights)
+        table = log_table(len(labels) if whole is None else int(whole.sum()))
+        entries, missing = module.sort_columns(values)
+        unordered = np.array([not column.is_ordered for column in columns], dtype=np.uint8)
+        self._kernel = module.Kernel(entries, labels, whole, table, n_classes, missing, unordered)
+
+    def root(self) -> Group:
+        handle = self._kernel.root()
+        return Group(handle, self._kernel.counts(handle))
+
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+        return Found(*self._kernel.scan(group.handle, columns, group.counts))
+
+    def divide(
+        self, group: Group, split: Split, columns: NDArray[np.int64]
+    ) -> tuple[tuple[Clause, Group], tuple[Clause, Group]]:
+        left, right, counts, row_below, row_above, n_missing = self._kernel.divide(
+            group.handle, columns, split.column, split.cut, split.missing_left, None
+        )
+        clauses = self._columns[split.column].cut(
+            float(self._values[row_below, split.column]),
+            float(self._values[row_above, split.column]) if row_above >= 0 else math.inf,
+            split.missing_left if n_missing else None,
+        )
+        rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
+        return (clauses[0], Group(left, counts)), (clauses[1], Group(right, rest))
+
+    def rows(self, group: Group, column: int = 0) -> NDArray[np.intp]:
+        """The rows of a group, read in a column that it still keeps."""
+        result: NDArray[np.intp] = self._kernel.rows(group.handle, column)
+        return result
+
+
+def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, float]:
+    """Weights as whole numbers, and how many times the true weights they are."""
+    if weights is None:
+        return None, 1.0
+    if np.array_equal(weights, np.rint(weights)):
+        return weights.astype(np.int64), 1.0
+    scale = 2.0 ** np.floor(np.log2(FIXED_POINT_TOTAL / weights.sum()))
+    # No row may vanish for its smallness: a row that is there counts.
+    return np.maximum(np.rint(weights * scale), 1.0).astype(np.int64), float(scale)

@@ -1,0 +1,321 @@
+"""Thin scikit-learn classifiers around the learners.
+
+Two classes are scored by F1 of the outlier class, more classes by accuracy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from stair.columns import Numbers
+from stair.engines.memory import MemoryEngine
+from stair.errors import FloorNotReached, StairError
+from stair.grow import grow
+from stair.objective import reaches, score_of
+from stair.rules import Explanation, Rule, RuleSet
+from stair.trees import Leaf, cart_leaves, id3_leaves
+
+__all__ = ["CART", "ID3", "Stair"]
+
+
+class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What Stair, ID3 and CART share: input, labels, and everything after the rules are there."""
+
+    min_score: float
+    pos_label: Any
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        self._check_parameters()
+        values, targets = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+        )
+        check_classification_targets(targets)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+            seen = weights > 0
+            if not seen.any():
+                raise StairError("all sample weights are 0, so there is no row to learn from")
+            values, targets, weights = values[seen], targets[seen], weights[seen]
+        self.classes_, labels = np.unique(targets, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise StairError(
+                f"y has only one class ({self.classes_[0]}), so there is nothing to tell apart; "
+                "rules need at least two classes"
+            )
+        self._positive = self._positive_class()
+        leaves, default = self._learn(values, labels.astype(np.int32), weights)
+        self.rules_ = self._rule_set(leaves, default)
+        self.score_ = self._score_of(leaves)
+        self.floor_reached_ = reaches(self.score_, self.min_score)
+        if not self.floor_reached_:
+            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=2)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row."""
+        X = self._checked(X)
+        places = {label: k for k, label in enumerate(self.classes_.tolist())}
+        numbers_ = [places[rule.label] for rule in self.rules_] + [places[self.rules_.default]]
+        result: NDArray[Any] = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
+        return result
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The share of each class among the training rows of the rule that covers the row."""
+        return self.rules_.predict_proba(self._checked(X))
+
+    def explain(self, row: Any) -> Explanation:
+        """Which rule decides about this row, and why."""
+        check_is_fitted(self)
+        return self.rules_.explain(row)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        checked: NDArray[np.float64] = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+        )
+        return checked
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        """The leaves that cover all rows, and the class for a row that none covers."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        _check_number("min_score", self.min_score, 0.0, 1.0)
+
+    def _positive_class(self) -> int | None:
+        """The index of the outlier class: the larger of two labels, unless told otherwise."""
+        labels: list[Any] = self.classes_.tolist()
+        if len(labels) > 2:
+            if self.pos_label is not None:
+                raise StairError(
+                    f"pos_label={self.pos_label!r} needs two classes, but y has {len(labels)}; "
+                    "leave it out to score by accuracy"
+                )
+            return None
+        if self.pos_label is None:
+            return 1
+        if self.pos_label not in labels:
+            raise StairError(f"pos_label={self.pos_label!r} is not in y, which has {labels}")
+        return labels.index(self.pos_label)
+
+    def _names(self) -> tuple[str, ...]:
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return tuple(f"x{j}" for j in range(self.n_features_in_))
+        return tuple(map(str, names))
+
+    def _rule_set(self, leaves: list[Leaf], default: int) -> RuleSet:
+        """The leaves as rules: outlier rules first, and the largest first."""
+        classes = tuple(self.classes_.tolist())
+        rules = [
+            Rule(leaf.clauses, classes[leaf.label], tuple(zip(classes, leaf.counts, strict=True)))
+            for leaf in leaves
+        ]
+        positive = None if self._positive is None else classes[self._positive]
+        rules.sort(key=lambda rule: (rule.label != positive, -rule.hits))
+        totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
+        return RuleSet(tuple(rules), classes, self._names(), classes[default], totals, positive)
+
+    def _score_of(self, leaves: list[Leaf]) -> float:
+        totals = list(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
+        return score_of(((leaf.label, leaf.counts) for leaf in leaves), totals, self._positive)
+
+    def _floor_message(self) -> str:
+        what = "F1" if self._positive is not None else "accuracy"
+        return (
+            f"{what} {self.score_:.3f} is the best that these rules reach "
+            f"(asked for more than {self.min_score:g}); kept them anyway"
+        )
+
+
+class Stair(_RuleClassifier):
+    """Rules that maximise purity per length, grown until their score is above a floor.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor: rules are divided until F1 of the outlier class (accuracy where y has more
+        than two classes) is above it.
+    max_rule_length : int
+        The most attributes that one rule may have (the paper's L_m).
+    max_total_length : int or None
+        Stop before the total length of all rules would be larger than this.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+
+    Attributes
+    ----------
+    rules_ : RuleSet
+        Disjoint rules that cover every row.
+    trace_ : list of Step
+        The state after each split: stabilizer M, objective S, purity A0, total length B0, score
+        and number of rules. It may go on a few steps beyond the rules that were kept.
+    score_ : float
+        F1 (or accuracy) of `rules_` on the training rows.
+    floor_reached_ : bool
+        Whether `score_` is above `min_score`.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        max_rule_length: int = 10,
+        max_total_length: int | None = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.min_score = min_score
+        self.max_rule_length = max_rule_length
+        self.max_total_length = max_total_length
+        self.pos_label = pos_label
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_count("max_rule_length", self.max_rule_length, 1)
+        if self.max_total_length is not None:
+            _check_count("max_total_length", self.max_total_length, 0)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        columns = [Numbers(name, j) for j, name in enumerate(self._names())]
+        engine = MemoryEngine(columns, X, labels, len(self.classes_), weights)
+        growth = grow(
+            engine,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            max_total_length=self.max_total_length,
+            positive=self._positive,
+        )
+        self.trace_ = growth.steps
+        leaves = [
+            Leaf(node.clauses(), node.label, tuple(c / engine.scale for c in node.group.counts))
+            for node in growth.leaves()
+        ]
+        return leaves, growth.root.label
+
+    def _floor_message(self) -> str:
+        limits = [f"at most {self.max_rule_length} attributes each"]
+        if self.max_total_length is not None:
+            limits.append(f"a total length of at most {self.max_total_length}")
+        what = "F1" if self._positive is not None else "accuracy"
+        return (
+            f"{what} {self.score_:.3f} is the best that rules of {' and '.join(limits)} reach here "
+            f"(asked for more than {self.min_score:g}); kept them anyway"
+        )
+
+
+class ID3(_RuleClassifier):
+    """The paper's first baseline: an entropy tree, grown one level deeper until the floor.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor for F1 (or accuracy).
+    start_depth : int
+        The depth of the first tree that is tried.
+    max_depth : int or None
+        The depth at which to give up; None grows until the leaves are pure.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int
+        scikit-learn's tree breaks ties at random; the paper's runs used 0.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        start_depth: int = 3,
+        max_depth: int | None = None,
+        pos_label: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.min_score = min_score
+        self.start_depth = start_depth
+        self.max_depth = max_depth
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_count("start_depth", self.start_depth, 1)
+        if self.max_depth is not None:
+            _check_count("max_depth", self.max_depth, self.start_depth)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        return id3_leaves(
+            X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
+            start_depth=self.start_depth, max_depth=self.max_depth, random_state=self.random_state,
+        )  # fmt: skip
+
+
+class CART(_RuleClassifier):
+    """The paper's second baseline: a full tree, pruned as far as the floor allows.
+
+    The minimal cost-complexity path is walked from its largest alpha (the root alone) to the
+    first tree whose score is above the floor.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor for F1 (or accuracy).
+    criterion : {"entropy", "gini"}
+        How scikit-learn's tree measures impurity; the paper's figures need entropy.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int
+        scikit-learn's tree breaks ties at random; the paper's runs used 0.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        criterion: str = "entropy",
+        pos_label: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.min_score = min_score
+        self.criterion = criterion
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.criterion not in ("entropy", "gini"):
+            raise StairError(f"criterion={self.criterion!r}; expected 'entropy' or 'gini'")
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        return cart_leaves(
+            X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
+            criterion=self.criterion, random_state=self.random_state,
+        )  # fmt: skip
+
+
+def _check_number(name: str, value: Any, low: float, high: float) -> None:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise StairError(f"{name}={value!r}; expected a number from {low:g} to {high:g}")
+
+
+def _check_count(name: str, value: Any, low: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise StairError(f"{name}={value!r}; expected a whole number of at least {low}")

@@ -1,0 +1,239 @@
+"""The STAIR loop: Algorithm 1 of the paper.
+
+While the score is below the floor: take the cheapest split, apply it, record the step.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.engines import Engine, Group
+from stair.objective import (
+    ROUNDING,
+    boundary_stabilizer,
+    entropy_scale,
+    f1,
+    objective,
+    purity,
+    reaches,
+)
+from stair.search import Split, best_split
+
+
+class Step(NamedTuple):
+    """The state after one split. Figures Q2 and Q6 of the paper are drawn from these."""
+
+    stabilizer: float  # M
+    objective: float  # S(R, M)
+    purity: float  # A0 = Σ n·E
+    total_length: int  # B0 = Σ L
+    score: float  # F1 of the outliers, or accuracy
+    n_rules: int
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A rule while it grows: its rows, its clause beside its parent's, its best split."""
+
+    group: Group
+    length: int
+    used: frozenset[int]  # the columns of the attributes that it has
+    label: int
+    parent: Node | None = None
+    clause: Clause | None = None
+    split: Split | None = None
+    children: tuple[Node, Node] | None = None
+    divided_at: int | None = None  # the step that divided it
+
+    def clauses(self) -> tuple[Clause, ...]:
+        """One clause for each group of conditions that can be merged, the oldest first."""
+        path: list[Clause] = []
+        node: Node | None = self
+        while node is not None and node.clause is not None:
+            path.append(node.clause)
+            node = node.parent
+        merged: dict[tuple[str, str], Clause] = {}
+        for clause in reversed(path):
+            known = merged.get(clause.group)
+            merged[clause.group] = clause if known is None else known & clause
+        return tuple(merged.values())
+
+
+@dataclass(slots=True)
+class Growth:
+    """What the loop leaves: the tree, every step, and how many steps to keep."""
+
+    root: Node
+    steps: list[Step] = field(default_factory=list)
+    kept: int = 0
+    floor_reached: bool = False
+
+    def leaves(self, steps: int | None = None) -> Iterator[Node]:
+        """The rules after this many steps (those to keep by default), from left to right."""
+        upto = self.kept if steps is None else steps
+        pending = [self.root]
+        while pending:
+            node = pending.pop()
+            if node.children is not None and node.divided_at is not None and node.divided_at < upto:
+                pending.extend(reversed(node.children))
+            else:
+                yield node
+
+
+class _Score:
+    """F1 of the positive class, or accuracy, kept up to date as rules are divided.
+
+    All sums are whole numbers, so nothing drifts.
+    """
+
+    def __init__(self, root: Node, positive: int | None) -> None:
+        self._positive = positive
+        self._totals = root.group.counts
+        self._hits = 0
+        self._predicted = 0
+        self._add(root, 1)
+
+    def _add(self, node: Node, sign: int) -> None:
+        counts = node.group.counts
+        if self._positive is None or node.label == self._positive:
+            self._hits += sign * counts[node.label]
+            self._predicted += sign * sum(counts)
+
+    def divided(self, node: Node, children: tuple[Node, Node]) -> None:
+        self._add(node, -1)
+        for child in children:
+            self._add(child, 1)
+
+    def value(self) -> float:
+        if self._positive is None:
+            return self._hits / sum(self._totals)
+        return f1(self._hits, self._predicted, self._totals[self._positive])
+
+
+def majority(counts: Sequence[int], positive: int | None) -> int:
+    """The label of a rule. A tie is an inlier; among several classes it is the first."""
+    if positive is None:
+        return counts.index(max(counts))
+    return positive if counts[positive] > counts[1 - positive] else 1 - positive
+
+
+class _Search:
+    """Finds a rule's best split, within the longest rule that is allowed."""
+
+    def __init__(self, engine: Engine, max_rule_length: int) -> None:
+        self._engine = engine
+        self._max_rule_length = max_rule_length
+        self._all = np.arange(len(engine.attributes), dtype=np.int64)
+        self._bits = entropy_scale(engine.n_classes) * engine.scale
+        self._columns_of: dict[int, list[int]] = {}
+        for column, attribute in enumerate(engine.attributes.tolist()):
+            self._columns_of.setdefault(attribute, []).append(column)
+
+    def columns(self, node: Node) -> NDArray[np.int64]:
+        """The columns that a rule may use: once it is full, only those of its own attributes."""
+        if node.length < self._max_rule_length:
+            return self._all
+        return np.array(sorted(node.used), dtype=np.int64)
+
+    def used_with(self, node: Node, split: Split) -> frozenset[int]:
+        """The columns of a rule's attributes after a split."""
+        if split.column in node.used:
+            return node.used
+        return node.used.union(self._columns_of[int(self._engine.attributes[split.column])])
+
+    def best(self, node: Node) -> Split | None:
+        total = sum(node.group.counts)
+        if max(node.group.counts) == total:
+            return None  # pure: nothing to gain
+        columns = self.columns(node)
+        found = self._engine.find(node.group, columns)
+        tiny = ROUNDING * total * math.log2(total)
+        return best_split(found, columns.tolist(), node.used, node.length, tiny, self._bits)
+
+
+def grow(
+    engine: Engine,
+    *,
+    min_score: float,
+    max_rule_length: int,
+    max_total_length: int | None = None,
+    positive: int | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Growth:
+    """Divide rules, the cheapest first, until the score is above the floor.
+
+    `positive` is the outlier class, scored by F1; None means accuracy. The paper looks at the
+    score only after all splits that one M allows; of these we keep no more than the floor needs.
+    If the floor cannot be reached, the best score on the way is kept (the shortest of equals).
+    """
+    search = _Search(engine, max_rule_length)
+    group = engine.root()
+    # The root says inlier, however many outliers there are.
+    label = majority(group.counts, None) if positive is None else 1 - positive
+    root = Node(group, 0, frozenset(), label)
+    growth = Growth(root)
+    score = _Score(root, positive)
+    total = purity([count / engine.scale for count in group.counts])  # A0
+    length = 0  # B0
+    heap: list[tuple[tuple[float, float, int, int], int, Node]] = []
+    births = itertools.count()
+
+    def insert(node: Node) -> None:
+        node.split = search.best(node)
+        if node.split is not None:
+            heapq.heappush(heap, (node.split.rank, next(births), node))
+
+    def cheapest() -> float | None:
+        """The boundary stabilizer of the cheapest split that fits; None where there is none."""
+        if not heap:
+            return None
+        split = heap[0][2].split
+        assert split is not None
+        if max_total_length is not None and length + split.extra_length > max_total_length:
+            return None
+        return boundary_stabilizer(total, length, split.price)
+
+    def apply(node: Node, split: Split) -> None:
+        used = search.used_with(node, split)
+        added = used is not node.used
+        sides = engine.divide(node.group, split, search.columns(node))
+        left, right = (
+            Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
+            for clause, part in sides
+        )
+        node.children, node.divided_at = (left, right), len(growth.steps)
+        score.divided(node, node.children)
+        insert(left)
+        insert(right)
+
+    insert(root)
+    best = score.value()
+    growth.floor_reached = reaches(best, min_score)
+    while not growth.floor_reached and (stabilizer := cheapest()) is not None:
+        while (boundary := cheapest()) is not None and boundary <= stabilizer:
+            node = heapq.heappop(heap)[2]
+            split = node.split
+            assert split is not None
+            apply(node, split)
+            total += split.gain
+            length += split.extra_length
+            step = Step(
+                stabilizer, objective(total, length, stabilizer), total, length,
+                score.value(), len(growth.steps) + 2,
+            )  # fmt: skip
+            growth.steps.append(step)
+            if step.score > best and not growth.floor_reached:
+                best, growth.kept = step.score, len(growth.steps)
+                growth.floor_reached = reaches(best, min_score)
+            if on_step is not None:
+                on_step(step)
+    return growth

@@ -1,0 +1,129 @@
+"""The paper's equations, as functions of counts: entropy, purity, S, M, price and F1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+
+# Up to this many rows k·log2(k) is read from a table; beyond it, it is computed.
+TABLE_LIMIT: Final = 1 << 26
+
+# A gain this small, relative to n·log2(n), is rounding and not a gain.
+ROUNDING: Final = 2.0**-48
+
+
+def log_table(total: int) -> NDArray[np.float64] | None:
+    """k·log2(k) for k = 0 … total, or None where the table would be too large.
+
+    Every engine reads the same table, so every engine gets the same gain to the last bit.
+    """
+    if total > TABLE_LIMIT:
+        return None
+    k = np.arange(total + 1, dtype=np.float64)
+    table = np.zeros(total + 1)
+    np.log2(k[1:], out=table[1:])
+    table *= k
+    return table
+
+
+def xlog2x(counts: Counts, table: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """k·log2(k) for each count.
+
+    Without a table it goes through math.log2, the same C function that the kernel calls:
+    numpy's own vectorised log2 may differ from it in the last bit.
+    """
+    if table is not None:
+        return table[counts]
+    flat = [k * math.log2(k) if k else 0.0 for k in counts.ravel().tolist()]
+    return np.array(flat).reshape(counts.shape)
+
+
+def negentropy(counts: Counts, table: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """−n·Entropy in bits for class counts in the last axis; at most 0, and 0 where pure.
+
+    The classes are added one after the other, as the kernel does, never pairwise.
+    """
+    logs = xlog2x(counts, table)
+    total = logs[..., 0].copy()
+    for k in range(1, logs.shape[-1]):
+        total += logs[..., k]
+    result: NDArray[np.float64] = total - xlog2x(counts.sum(axis=-1), table)
+    return result
+
+
+def entropy(counts: Sequence[float] | Counts) -> float:
+    """Entropy of class counts, in bits."""
+    total = float(sum(counts))
+    return -sum(c / total * math.log2(c / total) for c in map(float, counts) if c)
+
+
+def purity(counts: Sequence[float] | Counts) -> float:
+    """n·E(r) = rows × (1 − Entropy), the paper's purity of one rule.
+
+    With more than two classes the entropy is divided by log2 of their number, so that purity
+    stays between 0 and the number of rows, as the paper's algebra of M needs. It changes no
+    order of prices.
+    """
+    n_classes = len(counts)
+    return float(sum(counts)) * (1.0 - entropy(counts) / entropy_scale(n_classes))
+
+
+def entropy_scale(n_classes: int) -> float:
+    """The largest entropy that there can be: 1 bit for two classes."""
+    return math.log2(n_classes) if n_classes > 2 else 1.0
+
+
+def objective(total_purity: float, total_length: float, stabilizer: float) -> float:
+    """S(R, M) = Σ n·E / (Σ L + M)."""
+    denominator = total_length + stabilizer
+    return total_purity / denominator if denominator > 0 else math.inf
+
+
+def extra_length(length: int, is_new_attribute: bool) -> int:
+    """ΔL of dividing a rule of this length: two children of L or L + 1 in place of one."""
+    return 2 * (length + is_new_attribute) - length
+
+
+def price(length_added: int, purity_gained: float) -> float:
+    """ΔL / ΔE: what a split costs in length for each unit of purity."""
+    return length_added / purity_gained
+
+
+def boundary_stabilizer(total_purity: float, total_length: float, split_price: float) -> float:
+    """M_b = A0·ΔL/ΔE − B0: any larger M makes the split raise the objective."""
+    return total_purity * split_price - total_length
+
+
+def f1(true_positives: float, predicted_positives: float, positives: float) -> float:
+    """F1 of the outlier class; 0 where there is nothing to divide by."""
+    both = predicted_positives + positives
+    return 2.0 * true_positives / both if both else 0.0
+
+
+def reaches(score: float, floor: float) -> bool:
+    """A score reaches the floor when it is above it; a perfect score always does."""
+    return score > floor or score >= 1.0
+
+
+def score_of(
+    labelled_counts: Iterable[tuple[int, Sequence[float]]],
+    totals: Sequence[float],
+    positive: int | None,
+) -> float:
+    """F1 of class `positive`, or accuracy where there is none.
+
+    Takes the predicted class index and the true class counts of groups that cover all rows.
+    """
+    groups = list(labelled_counts)
+    if positive is None:
+        total = float(sum(totals))
+        return sum(float(c[k]) for k, c in groups) / total if total else 0.0
+    chosen = [c for k, c in groups if k == positive]
+    hits = sum(float(c[positive]) for c in chosen)
+    return f1(hits, sum(float(sum(c)) for c in chosen), float(totals[positive]))

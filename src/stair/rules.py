@@ -1,0 +1,256 @@
+"""Rules as values: what a rule is, what it covers, what it predicts and why.
+
+A rule is immutable data, never a string and never a tree node. It needs numpy alone: tables come
+as a 2-D array (columns by position) or as anything that gives a column for a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause, Interval
+from stair.match import all_matches, first_match
+
+Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
+
+__all__ = ["Clause", "Explanation", "Interval", "Rule", "RuleSet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A conjunction of clauses with a label, and the training rows of each class it covers."""
+
+    clauses: tuple[Clause, ...]
+    label: Label
+    counts: tuple[tuple[Label, float], ...] = field(default=(), repr=False)
+
+    @property
+    def length(self) -> int:
+        """L(r): the number of distinct attributes. Two bounds on one attribute are one clause."""
+        return len({clause.feature for clause in self.clauses})
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True  # a rule without clauses is still a rule
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(clause.feature for clause in self.clauses))
+
+    @property
+    def rows(self) -> float:
+        """Training rows (or their weight) that the rule covers."""
+        return sum(count for _, count in self.counts)
+
+    @property
+    def hits(self) -> float:
+        """Those among them that have the rule's own label."""
+        return sum(count for label, count in self.counts if label == self.label)
+
+    @property
+    def precision(self) -> float:
+        """How often the rule is right; NaN where it covers nothing."""
+        return self.hits / self.rows if self.rows else float("nan")
+
+    def covers(self, X: Any, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Which rows of a table the rule covers; an array needs the names of its columns."""
+        table = _Columns(X, features)
+        return all_matches([self], table.get, table.n_rows)[:, 0]
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.clauses)) or "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one row got its label: the rule that covers it, or what kept it from the nearest one."""
+
+    label: Label
+    name: str
+    rule: Rule | None
+    number: int | None
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        who = self.name[:1].upper() + self.name[1:]
+        because = "; ".join(self.reasons)
+        if self.rule is None:
+            return f"{who}: no rule covers it{' (' + because + ')' if because else ''}."
+        return f"{who} by rule {self.number}{': ' + because if because else ', which covers all'}."
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules over the columns `features`; a row that no rule covers gets the `default` label.
+
+    The rules of STAIR are disjoint and cover every training row. `positive` is the outlier
+    class, or None where there are more than two classes; `totals` are the training rows (or
+    weights) of each class.
+    """
+
+    rules: tuple[Rule, ...]
+    classes: tuple[Label, ...]
+    features: tuple[str, ...]
+    default: Label
+    totals: tuple[float, ...]
+    positive: Label | None = None
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter(self.rules)
+
+    def __getitem__(self, number: int) -> Rule:
+        return self.rules[number]
+
+    @property
+    def total_length(self) -> int:
+        """Σ L(r) over all rules: the headline figure, the shorter the better."""
+        return sum(rule.length for rule in self.rules)
+
+    @property
+    def longest(self) -> int:
+        return max((rule.length for rule in self.rules), default=0)
+
+    @property
+    def outlier_rules(self) -> tuple[Rule, ...]:
+        """The rules of the outlier class; all rules where there is no such class."""
+        if self.positive is None:
+            return self.rules
+        return tuple(rule for rule in self.rules if rule.label == self.positive)
+
+    def share(self, rule: Rule) -> float:
+        """Of all training rows with the rule's label, the part that this rule covers."""
+        total = self.totals[self.classes.index(rule.label)]
+        return rule.hits / total if total else float("nan")
+
+    def label_name(self, label: Label) -> str:
+        """What a person calls this label: outlier and inlier, or the label's own word."""
+        if self.positive is None or isinstance(label, str):
+            return str(label)
+        return "outlier" if label == self.positive else "inlier"
+
+    def assign(self, X: Any) -> NDArray[np.intp]:
+        """The number of the first rule that covers each row, −1 where none does."""
+        table = _Columns(X, self.features)
+        return first_match(self.rules, table.get, table.n_rows)
+
+    def covers(self, X: Any) -> NDArray[np.bool_]:
+        """A (rows × rules) matrix: which rule covers which row."""
+        table = _Columns(X, self.features)
+        return all_matches(self.rules, table.get, table.n_rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        return self.labels_of(self.assign(X))
+
+    def labels_of(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        """The labels of rule numbers, where −1 stands for the default."""
+        labels = np.array([*(rule.label for rule in self.rules), self.default])
+        return labels[numbers]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The share of each class among the training rows of the rule that covers the row."""
+        shares = np.zeros((len(self.rules) + 1, len(self.classes)))
+        for number, rule in enumerate(self.rules):
+            counts = dict(rule.counts)
+            shares[number] = [counts.get(label, 0.0) for label in self.classes]
+            if not rule.rows:
+                shares[number, self.classes.index(rule.label)] = 1.0
+        shares[-1, self.classes.index(self.default)] = 1.0
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares[self.assign(X)]
+
+    def explain(self, row: Any) -> Explanation:
+        """Which rule decides about this row, and why."""
+        table = _Columns(_one_row(row), self.features)
+        matches = np.flatnonzero(all_matches(self.rules, table.get, 1)[0])
+        if matches.size:
+            number = int(matches[0])
+            rule = self.rules[number]
+            reasons = tuple(c.reason(table.value(c.feature)) for c in rule.clauses)
+            return Explanation(rule.label, self.label_name(rule.label), rule, number + 1, reasons)
+        nearest = min(self._failing(table), key=len, default=[])
+        reasons = tuple(c.against(table.value(c.feature)) for c in nearest)
+        return Explanation(self.default, self.label_name(self.default), None, None, reasons)
+
+    def _failing(self, table: _Columns) -> list[list[Clause]]:
+        """For each rule that is not the default's, the clauses that the row does not meet."""
+        return [
+            [c for c in rule.clauses if not c.covers(table.get(c.feature))[0]]
+            for rule in self.rules
+            if rule.label != self.default
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
+        return "\n".join([*lines, f"otherwise → {self.label_name(self.default)}"])
+
+
+class _Columns:
+    """A table seen as columns by name, whatever it is."""
+
+    def __init__(self, X: Any, features: Sequence[str] | None) -> None:
+        self._table = X
+        self._place: dict[str, int] | None = None
+        if isinstance(X, np.ndarray | list | tuple):
+            array = np.asarray(X)
+            if array.ndim != 2:
+                raise ValueError(
+                    f"expected a table with rows and columns, got {array.ndim} dimension(s); "
+                    "a single row goes in as [row]"
+                )
+            if features is None:
+                raise ValueError("an array has no column names; pass features=[...]")
+            if array.shape[1] != len(features):
+                raise ValueError(
+                    f"X has {array.shape[1]} columns, but these rules expect {len(features)}"
+                )
+            self._table = array
+            self._place = {name: j for j, name in enumerate(features)}
+            self.n_rows: int = array.shape[0]
+        else:
+            self.n_rows = _n_rows(X)
+
+    def get(self, name: str) -> NDArray[Any]:
+        if self._place is not None:
+            values: NDArray[Any] = self._table[:, self._place[name]]
+            return values
+        try:
+            return np.asarray(self._table[name])
+        except (KeyError, IndexError) as error:
+            raise ValueError(f"the rules need a column {name!r}, which the table lacks") from error
+
+    def value(self, name: str) -> Any:
+        value = self.get(name)[0]
+        return value.item() if isinstance(value, np.generic) else value
+
+
+def _n_rows(X: Any) -> int:
+    if isinstance(X, dict):
+        return len(next(iter(X.values()), ()))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _one_row(row: Any) -> Any:
+    """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        row = row.to_dict()
+    if isinstance(row, dict):
+        return {name: np.asarray([value]) for name, value in row.items()}
+    if isinstance(row, np.ndarray) and row.ndim == 1:
+        return row[None, :]
+    if isinstance(row, list | tuple) and not (row and isinstance(row[0], list | tuple)):
+        return [list(row)]
+    return row

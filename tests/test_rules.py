@@ -124,7 +124,7 @@ def test_explain_says_which_rule_and_why() -> None:
         "Outlier by rule 2: amount is missing."
     )
     assert str(rule_set.explain({"amount": 5200, "hour": 9})) == (
-        "Inlier: no rule covers it (hour 9, not in (1, 5])."
+        "Inlier: no rule covers it. Nearest outlier rule 1: hour 9, not in (1, 5]."
     )
     assert rule_set.explain(pd.Series({"amount": 5200, "hour": 3})).number == 1
     assert rule_set.explain(np.array([5200.0, 3.0])).label == 1

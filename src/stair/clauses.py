@@ -1,4 +1,4 @@
-"""One attribute's condition: Interval for numbers, and how conditions meet and read.
+"""One attribute's condition: numbers, times, categories and text; how they meet and how they read.
 
 A clause is immutable data. It says which values it covers, what it becomes together with
 another clause on the same attribute, and how a person reads it.
@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
 
+BEGINNING: Final = np.datetime64(-(2**63) + 1, "us")  # the one before it means "not a time"
+END: Final = np.datetime64(2**63 - 1, "us")
+
+# How many categories a sentence lists before it says how many more there are.
+LISTED: Final = 6
+
+_ASCII_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)})
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\-/%#]*")
 
 
@@ -31,6 +38,31 @@ def number_in_words(value: float) -> str:
     """The shortest decimal that reads back to exactly this number."""
     text = repr(float(value))
     return text.removesuffix(".0")
+
+
+def value_in_words(value: Any) -> str:
+    """A category as it stands in a list; quoted where it could be read as something else."""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.number):
+        return number_in_words(float(value)) if value != int(value) else str(int(value))
+    return name_in_words(str(value))
+
+
+def value_order(value: Any) -> tuple[str, Any]:
+    """An order for categories of any type: the same on every run and every engine."""
+    if isinstance(value, str):
+        return ("text", value)
+    return ("number", float(value))
+
+
+def folded(text: str) -> str:
+    """Text with the letters A to Z in lower case and nothing else changed."""
+    return text.translate(_ASCII_LOWER)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,36 +118,13 @@ class Interval:
             return f"{name} is anything" if self.missing else f"{name} is not missing"
         return f"{text} or missing" if self.missing else text
 
-    def reason(self, value: Any) -> str:
-        """The clause with the value that met it: "amount 5200 > 4180"."""
+    def value_in_words(self, value: Any) -> str | None:
+        """A value as a person reads it, None where it is missing."""
         x = math.nan if value is None else float(value)
-        name = name_in_words(self.feature)
-        if math.isnan(x):
-            return f"{name} is missing"
-        here = f"{name} {number_in_words(x)}"
-        if self.only_missing or not self.n_bounds:
-            return f"{here}, {str(self).removeprefix(name).strip()}"
-        if self.n_bounds == 2:
-            return f"{here} in ({number_in_words(self.low)}, {number_in_words(self.high)}]"
-        return f"{here}{str(self).removeprefix(name).removesuffix(' or missing')}"
-
-    def against(self, value: Any) -> str:
-        """Why a value does not meet the clause: "amount 12, not > 4180"."""
-        x = math.nan if value is None else float(value)
-        name = name_in_words(self.feature)
-        if math.isnan(x):
-            return f"{name} is missing, not {self._wanted()}"
-        return f"{name} {number_in_words(x)}, not {self._wanted()}"
-
-    def _wanted(self) -> str:
-        name = name_in_words(self.feature)
-        if self.n_bounds == 2:
-            tail = " or missing" if self.missing else ""
-            return f"in ({number_in_words(self.low)}, {number_in_words(self.high)}]{tail}"
-        return str(self).removeprefix(name).strip().removeprefix("is ")
+        return None if math.isnan(x) else number_in_words(x)
 
     @property
-    def group(self) -> tuple[str, str]:
+    def group(self) -> tuple[str, ...]:
         """Clauses of one group can be looked up together, in one pass over the values."""
         return ("interval", self.feature)
 
@@ -136,4 +145,289 @@ class Interval:
         return cell, allowed
 
 
-Clause: TypeAlias = Interval
+@dataclass(frozen=True, slots=True)
+class Period:
+    """after < t ≤ until, in microseconds; `whole_days` where the column holds dates without times.
+
+    A period that is covered by missing values alone has after = until = the end of time.
+    """
+
+    feature: str
+    after: np.datetime64 = BEGINNING
+    until: np.datetime64 = END
+    missing: bool = False
+    whole_days: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("after", "until"):
+            object.__setattr__(self, name, np.datetime64(getattr(self, name), "us"))
+
+    @property
+    def n_bounds(self) -> int:
+        return int(self.after != BEGINNING) + int(self.until != END)
+
+    @property
+    def only_missing(self) -> bool:
+        return bool(self.after >= self.until)
+
+    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these times (missing = NaT) the clause covers."""
+        t = np.asarray(values, dtype="datetime64[us]")
+        inside: NDArray[np.bool_] = (t > self.after) & (t <= self.until)
+        return inside | np.isnat(t) if self.missing else inside
+
+    def __and__(self, other: Period) -> Period:
+        after, until = max(self.after, other.after), min(self.until, other.until)
+        if after >= until:
+            after = until = END
+        return Period(self.feature, after, until, self.missing and other.missing, self.whole_days)
+
+    def time_in_words(self, time: np.datetime64) -> str:
+        """A date where the column has dates; else as much of the time as is needed."""
+        day, _, clock = str(time.astype("datetime64[us]")).partition("T")
+        if self.whole_days:
+            return day
+        clock = clock.removesuffix(".000000").rstrip("0") if "." in clock else clock
+        return f"{day} {clock.removesuffix(':00')}"
+
+    def __str__(self) -> str:
+        name = name_in_words(self.feature)
+        if self.only_missing:
+            return f"{name} is missing" if self.missing else f"{name} is impossible"
+        after, until = self.time_in_words(self.after), self.time_in_words(self.until)
+        if self.n_bounds == 2:
+            text = f"{after} < {name} ≤ {until}"
+        elif self.after != BEGINNING:
+            text = f"{name} > {after}"
+        elif self.until != END:
+            text = f"{name} ≤ {until}"
+        else:
+            return f"{name} is anything" if self.missing else f"{name} is not missing"
+        return f"{text} or missing" if self.missing else text
+
+    def value_in_words(self, value: Any) -> str | None:
+        time = np.datetime64("NaT") if value is None else np.datetime64(value, "us")
+        return None if np.isnat(time) else self.time_in_words(time)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        return ("period", self.feature)
+
+    @staticmethod
+    def cells(clauses: Sequence[Period], values: NDArray[Any]) -> Cells:
+        t = np.asarray(values, dtype="datetime64[us]")
+        bounds = {b for c in clauses for b in (c.after, c.until)} - {BEGINNING, END}
+        edges = np.array(sorted(bounds), dtype="datetime64[us]")
+        cell = np.searchsorted(edges, t, side="left")
+        cell[np.isnat(t)] = len(edges) + 1
+        tops = np.append(edges, END)
+        after = np.array([c.after for c in clauses], dtype="datetime64[us]")[:, None]
+        until = np.array([c.until for c in clauses], dtype="datetime64[us]")[:, None]
+        allowed = np.empty((len(clauses), len(edges) + 2), dtype=np.bool_)
+        allowed[:, :-1] = (tops > after) & (tops <= until)
+        allowed[:, -1] = [c.missing for c in clauses]
+        return cell, allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """x is one of `values`, or none of them where `negated`.
+
+    A value that was never seen is on the negated side. Without values the clause is about
+    missing values alone: "is missing", or negated "is not missing".
+    """
+
+    feature: str
+    values: tuple[str | int | float | bool, ...] = ()
+    negated: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(sorted(set(self.values), key=value_order)))
+
+    @property
+    def n_bounds(self) -> int:
+        return len(self.values)
+
+    @property
+    def only_missing(self) -> bool:
+        return not self.values and not self.negated
+
+    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these values (missing = None or NaN) the clause covers."""
+        cell, allowed = Among.cells([self], values)
+        covered: NDArray[np.bool_] = allowed[0][cell]
+        return covered
+
+    def __and__(self, other: Among) -> Among:
+        mine, theirs = set(self.values), set(other.values)
+        if self.negated and other.negated:
+            both = mine | theirs
+        elif self.negated:
+            both = theirs - mine
+        elif other.negated:
+            both = mine - theirs
+        else:
+            both = mine & theirs
+        return Among(
+            self.feature,
+            tuple(both),
+            self.negated and other.negated,
+            self.missing and other.missing,
+        )
+
+    def __str__(self) -> str:
+        name = name_in_words(self.feature)
+        if not self.values:
+            if self.negated:
+                return f"{name} is anything" if self.missing else f"{name} is not missing"
+            return f"{name} is missing" if self.missing else f"{name} is impossible"
+        return f"{name} {self._wanted()}"
+
+    def _wanted(self) -> str:
+        if not self.values:
+            return "missing" if self.missing else "not missing"
+        words = [value_in_words(value) for value in self.values]
+        tail = " or missing" if self.missing else ""
+        if len(words) == 1:
+            return f"{'≠' if self.negated else '='} {words[0]}{tail}"
+        if len(words) > LISTED + 1:
+            words = [*words[:LISTED], f"… {len(words) - LISTED} more"]
+        return f"{'not in' if self.negated else 'in'} {{{', '.join(words)}}}{tail}"
+
+    def value_in_words(self, value: Any) -> str | None:
+        return None if _is_missing(value) else value_in_words(value)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        return ("among", self.feature)
+
+    @staticmethod
+    def cells(clauses: Sequence[Among], values: NDArray[Any]) -> Cells:
+        """Each value by its place in the list of all values that any clause names."""
+        named = sorted({v for c in clauses for v in c.values}, key=value_order)
+        place: dict[Any, int] = {v: k for k, v in enumerate(named)}
+        other, missing = len(named), len(named) + 1
+        array = np.asarray(values)
+        listed = array.tolist()
+        cell = np.fromiter((place.get(v, other) for v in listed), np.intp, len(listed))
+        if array.dtype.kind in "fO":
+            gone = np.fromiter((v is None or v != v for v in listed), np.bool_, len(listed))
+            cell[gone] = missing
+        allowed = np.empty((len(clauses), len(named) + 2), dtype=np.bool_)
+        for row, clause in zip(allowed, clauses, strict=True):
+            row[:-1] = clause.negated
+            row[[place[v] for v in clause.values]] = not clause.negated
+            row[-1] = clause.missing
+        return cell, allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """A text that contains a term, whatever the case of its ASCII letters.
+
+    The letters A to Z alone are folded, because that is what every database can do alike. A
+    missing text mentions nothing.
+    """
+
+    feature: str
+    term: str
+    present: bool = True
+
+    @property
+    def n_bounds(self) -> int:
+        return 1
+
+    @property
+    def only_missing(self) -> bool:
+        return False
+
+    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        term = folded(self.term)
+        listed = np.asarray(values, dtype=object).tolist()
+        found = (isinstance(v, str) and term in folded(v) for v in listed)
+        mentioned = np.fromiter(found, np.bool_, len(listed))
+        return mentioned if self.present else ~mentioned
+
+    def __and__(self, other: Mentions) -> Mentions:
+        if self != other:
+            raise ValueError(f"{self} and {other} cannot be one clause")
+        return self
+
+    def __str__(self) -> str:
+        return f"{name_in_words(self.feature)} {self._wanted()}"
+
+    def _wanted(self) -> str:
+        return f'{"mentions" if self.present else "does not mention"} "{self.term}"'
+
+    def value_in_words(self, value: Any) -> str | None:
+        if _is_missing(value):
+            return None
+        text = str(value)
+        return value_in_words(text if len(text) <= 40 else text[:39] + "…")
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        return ("mentions", self.feature, folded(self.term))
+
+    @staticmethod
+    def cells(clauses: Sequence[Mentions], values: NDArray[Any]) -> Cells:
+        cell = Mentions(clauses[0].feature, clauses[0].term).covers(values).astype(np.intp)
+        return cell, np.array([[not c.present, c.present] for c in clauses])
+
+
+Clause: TypeAlias = Interval | Period | Among | Mentions
+
+
+def merged(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
+    """A conjunction with one clause for each group, in the order of first mention."""
+    found: dict[tuple[str, ...], Clause] = {}
+    for clause in clauses:
+        found = add_clause(found, clause)
+    return tuple(found.values())
+
+
+def add_clause(
+    known: Mapping[tuple[str, ...], Clause], clause: Clause
+) -> dict[tuple[str, ...], Clause]:
+    """Clauses by group, with one more of them: merged where its group is there already."""
+    group = clause.group
+    same: Any = known.get(group)
+    return {**known, group: clause if same is None else same & clause}
+
+
+def reason(clause: Clause, value: Any) -> str:
+    """The clause with the value that met it: "amount 5200 > 4180"."""
+    name = name_in_words(clause.feature)
+    here = clause.value_in_words(value)
+    if here is None:
+        return f"{name} is missing" if not isinstance(clause, Mentions) else str(clause)
+    if isinstance(clause, Among) and clause.values and not clause.negated:
+        return f"{name} = {here}"
+    if isinstance(clause, Among):
+        return f"{name} = {here}, {_wanted(clause)}"
+    if isinstance(clause, Mentions):
+        return str(clause)
+    wanted = _wanted(clause)
+    return f"{name} {here}{',' if wanted.startswith('not') else ''} {wanted}"
+
+
+def objection(clause: Clause, value: Any) -> str:
+    """Why a value does not meet the clause: "amount 12, not > 4180"."""
+    name = name_in_words(clause.feature)
+    here = clause.value_in_words(value)
+    if here is None:
+        return f"{name} is missing, not {_wanted(clause)}"
+    joint = " =" if isinstance(clause, Among) else ""
+    return f"{name}{joint} {here}, not {_wanted(clause)}".replace("not not ", "")
+
+
+def _wanted(clause: Clause) -> str:
+    """What the clause asks of its attribute, without the attribute's name."""
+    if isinstance(clause, Among | Mentions):
+        return clause._wanted()
+    name = name_in_words(clause.feature)
+    if clause.n_bounds == 2:
+        low, rest = str(clause).split(f" < {name} ≤ ")
+        return f"in ({low}, {rest.removesuffix(' or missing')}]"
+    return str(clause).removeprefix(name).strip().removeprefix("is ").removesuffix(" or missing")

@@ -1,12 +1,18 @@
-"""What a column means: how a cut in its codes becomes a clause that a person can read."""
+"""Columns of codes, as the engines see them, and how a cut in them becomes a clause.
+
+Numbers, times, categories, and the terms of a text: each kind knows what its codes mean.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from stair.clauses import Clause, Interval
+import numpy as np
+
+from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.decimals import shortest_between
 
 
@@ -30,4 +36,97 @@ class Numbers:
         return left, right
 
 
-Column: TypeAlias = Numbers
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A column of times, whose codes are microseconds since 1970."""
+
+    name: str
+    attribute: int
+    whole_days: bool = False
+    is_ordered: ClassVar[bool] = True
+
+    def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
+        days = self.whole_days
+        if math.isfinite(above):
+            at = roundest_time(int(below), int(above))
+            return (
+                Period(self.name, until=at, missing=missing_left is True, whole_days=days),
+                Period(self.name, after=at, missing=missing_left is False, whole_days=days),
+            )
+        nothing = Period(self.name, whole_days=days)
+        only = Period(self.name, after=nothing.until, missing=True, whole_days=days)
+        return nothing, only
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A column of categories, whose codes are places in `values`."""
+
+    name: str
+    attribute: int
+    values: tuple[Any, ...]
+    is_ordered: ClassVar[bool] = False
+
+    def divide(
+        self, left: Sequence[int], right: Sequence[int], missing_left: bool | None
+    ) -> tuple[Clause, Clause]:
+        """The clauses for two sets of codes; the shorter list is written, the other negated."""
+        if all(isinstance(v, bool) for v in self.values):  # no other value can ever come
+            names = [tuple(self.values[k] for k in side) for side in (left, right)]
+            if all(names):
+                return (
+                    Among(self.name, names[0], missing=missing_left is True),
+                    Among(self.name, names[1], missing=missing_left is False),
+                )
+        left_is_named = len(left) <= len(right)
+        named = tuple(self.values[k] for k in (left if left_is_named else right))
+        return (
+            Among(self.name, named, not left_is_named, missing_left is True),
+            Among(self.name, named, left_is_named, missing_left is False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Whether a text mentions a term: 0 or 1."""
+
+    name: str
+    attribute: int
+    term: str
+    is_ordered: ClassVar[bool] = True
+
+    def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
+        del below, above, missing_left  # there is only one cut
+        return Mentions(self.name, self.term, False), Mentions(self.name, self.term, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Whether a text is missing: 0 or 1."""
+
+    name: str
+    attribute: int
+    is_ordered: ClassVar[bool] = True
+
+    def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
+        del below, above, missing_left
+        return Among(self.name, negated=True), Among(self.name, missing=True)
+
+
+Column: TypeAlias = Numbers | Times | Categories | Term | Absence
+
+
+def roundest_time(below: int, above: int) -> np.datetime64:
+    """The time in [below, above) that a person would name: a year's start, a day's, an hour's."""
+    middle = np.datetime64(below + (above - below) // 2, "us")
+    for unit in ("Y", "M", "D", "h", "m", "s", "ms"):
+        start = middle.astype(f"datetime64[{unit}]")
+        near = [
+            int(candidate.astype("datetime64[us]").astype(np.int64))
+            for candidate in (start, start + np.timedelta64(1, unit))
+        ]
+        inside = [at for at in near if below <= at < above]
+        if inside:
+            best = min(inside, key=lambda at: abs(at - (below + above) / 2))
+            return np.datetime64(best, "us")
+    return middle

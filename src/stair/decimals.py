@@ -26,6 +26,8 @@ def shortest_between(a: float, b: float) -> float:
         rounded = float(f"{middle:.{digits - 1}e}")
         if a <= rounded < b:
             choices.append(rounded)
+        if len(choices) == 1:
+            return choices[0] + 0.0  # never −0
         if choices:
             return min(choices, key=lambda c: (_decimals(c), abs(c - middle), c)) + 0.0
     return a
@@ -35,8 +37,8 @@ def _whole_numbers(a: float, b: float, middle: float) -> list[float]:
     """The whole numbers nearest to the middle, where [a, b) has any; 0 wherever it lies inside."""
     if abs(middle) >= 2**53:
         return []
-    near = (float(math.floor(middle)), float(math.ceil(middle)))
-    return [c for c in near if a <= c < b]
+    below = math.floor(middle)
+    return [float(c) for c in (below, below + 1) if a <= c < b]
 
 
 def _significant(x: float) -> int:

@@ -17,10 +17,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
 from stair.errors import FloorNotReached, StairError
-from stair.grow import grow
+from stair.grow import grow, leaves_of
 from stair.objective import reaches, score_of
-from stair.rules import Explanation, Rule, RuleSet
-from stair.trees import Leaf, cart_leaves, id3_leaves
+from stair.rules import Explanation, Leaf, rule_set_of
+from stair.trees import cart_leaves, id3_leaves
 
 __all__ = ["CART", "ID3", "Stair"]
 
@@ -53,7 +53,9 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._positive = self._positive_class()
         leaves, default = self._learn(values, labels.astype(np.int32), weights)
-        self.rules_ = self._rule_set(leaves, default)
+        self.rules_ = rule_set_of(
+            leaves, tuple(self.classes_.tolist()), self._names(), default, self._positive
+        )
         self.score_ = self._score_of(leaves)
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
@@ -70,7 +72,8 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The share of each class among the training rows of the rule that covers the row."""
-        return self.rules_.predict_proba(self._checked(X))
+        X = self._checked(X)  # before rules_ is looked up: it says so where there was no fit
+        return self.rules_.predict_proba(X)
 
     def explain(self, row: Any) -> Explanation:
         """Which rule decides about this row, and why."""
@@ -120,21 +123,9 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return tuple(f"x{j}" for j in range(self.n_features_in_))
         return tuple(map(str, names))
 
-    def _rule_set(self, leaves: list[Leaf], default: int) -> RuleSet:
-        """The leaves as rules: outlier rules first, and the largest first."""
-        classes = tuple(self.classes_.tolist())
-        rules = [
-            Rule(leaf.clauses, classes[leaf.label], tuple(zip(classes, leaf.counts, strict=True)))
-            for leaf in leaves
-        ]
-        positive = None if self._positive is None else classes[self._positive]
-        rules.sort(key=lambda rule: (rule.label != positive, -rule.hits))
-        totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
-        return RuleSet(tuple(rules), classes, self._names(), classes[default], totals, positive)
-
     def _score_of(self, leaves: list[Leaf]) -> float:
-        totals = list(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
-        return score_of(((leaf.label, leaf.counts) for leaf in leaves), totals, self._positive)
+        groups = ((leaf.label, leaf.counts) for leaf in leaves)
+        return score_of(groups, self.rules_.totals, self._positive)
 
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
@@ -203,11 +194,7 @@ class Stair(_RuleClassifier):
             positive=self._positive,
         )
         self.trace_ = growth.steps
-        leaves = [
-            Leaf(node.clauses(), node.label, tuple(c / engine.scale for c in node.group.counts))
-            for node in growth.leaves()
-        ]
-        return leaves, growth.root.label
+        return leaves_of(growth, engine.scale), growth.root.label
 
     def _floor_message(self) -> str:
         limits = [f"at most {self.max_rule_length} attributes each"]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause
+from stair.clauses import Clause, add_clause
 from stair.engines import Engine, Group
 from stair.objective import (
     ROUNDING,
@@ -26,6 +26,7 @@ from stair.objective import (
     purity,
     reaches,
 )
+from stair.rules import Leaf
 from stair.search import Split, best_split
 
 
@@ -53,19 +54,19 @@ class Node:
     split: Split | None = None
     children: tuple[Node, Node] | None = None
     divided_at: int | None = None  # the step that divided it
+    _merged: dict[tuple[str, ...], Clause] | None = None
 
     def clauses(self) -> tuple[Clause, ...]:
         """One clause for each group of conditions that can be merged, the oldest first."""
-        path: list[Clause] = []
-        node: Node | None = self
-        while node is not None and node.clause is not None:
-            path.append(node.clause)
-            node = node.parent
-        merged: dict[tuple[str, str], Clause] = {}
-        for clause in reversed(path):
-            known = merged.get(clause.group)
-            merged[clause.group] = clause if known is None else known & clause
-        return tuple(merged.values())
+        return tuple(self._by_group().values())
+
+    def _by_group(self) -> dict[tuple[str, ...], Clause]:
+        """Made from the parent's, and remembered: siblings and their children share the work."""
+        if self._merged is None:
+            self._merged = {}
+            if self.parent is not None and self.clause is not None:
+                self._merged = add_clause(self.parent._by_group(), self.clause)
+        return self._merged
 
 
 @dataclass(slots=True)
@@ -237,3 +238,11 @@ def grow(
             if on_step is not None:
                 on_step(step)
     return growth
+
+
+def leaves_of(growth: Growth, scale: float) -> list[Leaf]:
+    """The rules to keep, with true weights in place of the engine's."""
+    return [
+        Leaf(node.clauses(), node.label, tuple(count / scale for count in node.group.counts))
+        for node in growth.leaves()
+    ]

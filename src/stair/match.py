@@ -72,12 +72,12 @@ def all_matches(
     return result
 
 
-Group = tuple[tuple[str, str], list[tuple[int, Clause]]]
+Group = tuple[tuple[str, ...], list[tuple[int, Clause]]]
 
 
 def _groups(rules: Sequence[Conjunction]) -> list[Group]:
     """The clauses of all rules, by what can be looked up together."""
-    groups: dict[tuple[str, str], list[tuple[int, Clause]]] = {}
+    groups: dict[tuple[str, ...], list[tuple[int, Clause]]] = {}
     for number, rule in enumerate(rules):
         for clause in rule.clauses:
             groups.setdefault(clause.group, []).append((number, clause))
@@ -90,7 +90,8 @@ def _lookup(
     """The cell of each row, and for each cell the packed rules that it leaves possible."""
     _, members = group
     clauses = [clause for _, clause in members]
-    cell, allowed = type(clauses[0]).cells(clauses, column(clauses[0].feature))
+    kind: Any = type(clauses[0])  # a group has clauses of one kind
+    cell, allowed = kind.cells(clauses, column(clauses[0].feature))
     possible = np.ones((len(rules), allowed.shape[1]), dtype=np.bool_)
     for (number, _), row in zip(members, allowed, strict=True):
         possible[number] &= row

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause, Interval
+from stair.clauses import Among, Clause, Interval, Mentions, Period, objection, reason
 from stair.match import all_matches, first_match
 
 Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
 
-__all__ = ["Clause", "Explanation", "Interval", "Rule", "RuleSet"]
+__all__ = [
+    "Among",
+    "Clause",
+    "Explanation",
+    "Interval",
+    "Mentions",
+    "Period",
+    "Rule",
+    "RuleSet",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +79,29 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why one row got its label: the rule that covers it, or what kept it from the nearest one."""
+    """Why one row got its label.
+
+    `number` counts the rules from 1, None where no rule covers the row. For a row that is no
+    outlier, `nearest` is the outlier rule that it misses by the fewest clauses, and `misses` says
+    which ones.
+    """
 
     label: Label
     name: str
-    rule: Rule | None
     number: int | None
     reasons: tuple[str, ...]
+    nearest: int | None = None
+    misses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         who = self.name[:1].upper() + self.name[1:]
-        because = "; ".join(self.reasons)
-        if self.rule is None:
-            return f"{who}: no rule covers it{' (' + because + ')' if because else ''}."
-        return f"{who} by rule {self.number}{': ' + because if because else ', which covers all'}."
+        if self.number is None:
+            text = f"{who}: no rule covers it."
+        else:
+            text = f"{who} by rule {self.number}: {'; '.join(self.reasons) or 'it covers all'}."
+        if self.nearest is not None:
+            text += f" Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}."
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,29 +191,60 @@ class RuleSet:
         return shares[self.assign(X)]
 
     def explain(self, row: Any) -> Explanation:
-        """Which rule decides about this row, and why."""
+        """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
         table = _Columns(_one_row(row), self.features)
         matches = np.flatnonzero(all_matches(self.rules, table.get, 1)[0])
+        number, label = None, self.default
+        reasons: tuple[str, ...] = ()
         if matches.size:
-            number = int(matches[0])
-            rule = self.rules[number]
-            reasons = tuple(c.reason(table.value(c.feature)) for c in rule.clauses)
-            return Explanation(rule.label, self.label_name(rule.label), rule, number + 1, reasons)
-        nearest = min(self._failing(table), key=len, default=[])
-        reasons = tuple(c.against(table.value(c.feature)) for c in nearest)
-        return Explanation(self.default, self.label_name(self.default), None, None, reasons)
+            number = int(matches[0]) + 1
+            rule = self.rules[number - 1]
+            label = rule.label
+            reasons = tuple(reason(c, table.value(c.feature)) for c in rule.clauses)
+        nearest, misses = (None, ()) if label == self.positive else self._nearest(table)
+        return Explanation(label, self.label_name(label), number, reasons, nearest, misses)
 
-    def _failing(self, table: _Columns) -> list[list[Clause]]:
-        """For each rule that is not the default's, the clauses that the row does not meet."""
-        return [
-            [c for c in rule.clauses if not c.covers(table.get(c.feature))[0]]
-            for rule in self.rules
-            if rule.label != self.default
+    def _nearest(self, table: _Columns) -> tuple[int | None, tuple[str, ...]]:
+        """The outlier rule with the fewest clauses that the row does not meet, and those."""
+        failing = [
+            (number, [c for c in rule.clauses if not c.covers(table.get(c.feature))[0]])
+            for number, rule in enumerate(self.rules, start=1)
+            if self.positive is not None and rule.label == self.positive
         ]
+        if not failing:
+            return None, ()
+        number, clauses = min(failing, key=lambda pair: len(pair[1]))
+        return number, tuple(objection(c, table.value(c.feature)) for c in clauses)
 
     def __str__(self) -> str:
         lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
         return "\n".join([*lines, f"otherwise → {self.label_name(self.default)}"])
+
+
+class Leaf(NamedTuple):
+    """A rule before its label has a name: clauses, class index, weight of each class."""
+
+    clauses: tuple[Clause, ...]
+    label: int
+    counts: tuple[float, ...]
+
+
+def rule_set_of(
+    leaves: Sequence[Leaf],
+    classes: tuple[Label, ...],
+    features: tuple[str, ...],
+    default: int,
+    positive: int | None,
+) -> RuleSet:
+    """Leaves that cover all rows, as rules: outlier rules first, and the largest first."""
+    rules = [
+        Rule(leaf.clauses, classes[leaf.label], tuple(zip(classes, leaf.counts, strict=True)))
+        for leaf in leaves
+    ]
+    outlier = None if positive is None else classes[positive]
+    rules.sort(key=lambda rule: (rule.label != outlier, -rule.hits))
+    totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
+    return RuleSet(tuple(rules), classes, features, classes[default], totals, outlier)
 
 
 class _Columns:

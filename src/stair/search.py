@@ -83,7 +83,9 @@ def best_split(
         for k, is_new in ((at_used, False), (at_new, True))
         if k >= 0
     ]
-    return min(candidates, key=lambda split: split.rank, default=None)
+    if len(candidates) < 2:
+        return candidates[0] if candidates else None
+    return min(candidates, key=lambda split: split.rank)
 
 
 def best_cut(counts: Counts, missing: Counts, table: NDArray[np.float64] | None) -> Cut | None:

@@ -9,23 +9,16 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause
+from stair.clauses import Clause, merged
 from stair.columns import Numbers
 from stair.grow import majority
 from stair.objective import f1, reaches, score_of
-
-
-class Leaf(NamedTuple):
-    """A rule before its label has a name: clauses, class index, weight of each class."""
-
-    clauses: tuple[Clause, ...]
-    label: int
-    counts: tuple[float, ...]
+from stair.rules import Leaf
 
 
 def id3_leaves(
@@ -206,19 +199,17 @@ class _Tree:
     ) -> list[Leaf]:
         """The leaves with their clauses; `pruned` nodes are leaves too."""
         found: list[Leaf] = []
-        pending: list[tuple[int, dict[str, Clause]]] = [(0, {})]
+        pending: list[tuple[int, tuple[Clause, ...]]] = [(0, ())]
         while pending:
             node, clauses = pending.pop()
             if self._is_leaf(node) or node in pruned:
                 label = self._labels[node] if node else self.default
                 counts = tuple(self._counts[node].tolist())
-                found.append(Leaf(tuple(clauses.values()), label, counts))
+                found.append(Leaf(merged(clauses), label, counts))
                 continue
             sides = self._clauses(X, names, node)
             for child, clause in reversed(list(zip(self._children(node), sides, strict=True))):
-                known = clauses.get(clause.feature)
-                merged = {**clauses, clause.feature: known & clause if known else clause}
-                pending.append((child, merged))
+                pending.append((child, (*clauses, clause)))
         return found
 
     def _clauses(

@@ -10,7 +10,7 @@ Counts are integers (weights are fixed-point integers), so no sum depends on the
 
 from libc.math cimport NAN, isnan, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -24,6 +24,12 @@ cdef enum:
 cdef struct Item:
     uint64_t key
     uint64_t row
+
+
+cdef struct Best:
+    double gain
+    int64_t cut
+    int missing_left
 
 
 cdef inline uint64_t sort_key(double x) noexcept nogil:
@@ -153,31 +159,37 @@ cdef class Kernel:
     def scan(self, group, const int64_t[::1] columns, tuple totals):
         """For each column: gain in bits of its best cut (NaN if none), the cut, the missing side."""
         cdef Py_ssize_t start, end, k, m = columns.shape[0]
-        cdef double[::1] gains
-        cdef int64_t[::1] cuts
-        cdef uint8_t[::1] missing_left
         start, end = group
-        gains_array = np.full(m, NAN)
-        cuts_array = np.zeros(m, dtype=np.int64)
-        missing_left_array = np.zeros(m, dtype=np.uint8)
-        gains, cuts, missing_left = gains_array, cuts_array, missing_left_array
         # Room for: totals, left, one value's counts, missing, trial.
         cdef int64_t* room = <int64_t*>malloc(5 * self.n_classes * sizeof(int64_t))
-        if room == NULL:
+        cdef Best* best = <Best*>malloc((m + 1) * sizeof(Best))
+        if room == NULL or best == NULL:
+            free(room)
+            free(best)
             raise MemoryError("not enough memory to scan a group")
-        for k in range(self.n_classes):
-            room[k] = totals[k]
-        with nogil:
-            for k in range(m):
-                if self.unordered[columns[k]]:
-                    with gil:
-                        self.scan_sets(columns[k], start, end, room, &gains[k], &cuts[k])
-                elif self.n_classes == 2 and not self.weighted and self.tabled:
-                    self.scan_two(columns[k], start, end, room, &gains[k], &cuts[k], &missing_left[k])
-                else:
-                    self.scan_many(columns[k], start, end, room, &gains[k], &cuts[k], &missing_left[k])
-        free(room)
-        return gains_array.tolist(), cuts_array.tolist(), missing_left_array.tolist()
+        try:
+            for k in range(self.n_classes):
+                room[k] = totals[k]
+            with nogil:
+                for k in range(m):
+                    best[k].gain = NAN
+                    best[k].cut = 0
+                    best[k].missing_left = 0
+                    if self.unordered[columns[k]]:
+                        with gil:
+                            self.scan_sets(columns[k], start, end, &best[k])
+                    elif self.n_classes == 2 and not self.weighted and self.tabled:
+                        self.scan_two(columns[k], start, end, room, &best[k])
+                    else:
+                        self.scan_many(columns[k], start, end, room, &best[k])
+            return (
+                [best[k].gain for k in range(m)],
+                [best[k].cut for k in range(m)],
+                [best[k].missing_left for k in range(m)],
+            )
+        finally:
+            free(room)
+            free(best)
 
     cdef inline double xlog2x(self, int64_t k) noexcept nogil:
         if self.tabled:
@@ -195,7 +207,7 @@ cdef class Kernel:
 
     cdef void scan_two(
         self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, const int64_t* totals,
-        double* best_gain, int64_t* best_cut, uint8_t* best_missing,
+        Best* found,
     ) noexcept nogil:
         """Two classes and no weights: the case that must be fast."""
         cdef const uint64_t* e = &self.entries[column, 0]
@@ -227,16 +239,16 @@ cdef class Kernel:
                         + (g[t0 - a] + g[t1 - b] - g[t0 + t1 - a - b])) - base
                 if not gain <= best:
                     best = gain
-                    best_cut[0] = <int64_t>last
-                    best_missing[0] = 0
+                    found.cut = <int64_t>last
+                    found.missing_left = 0
                 if m0 + m1:
                     gain = ((g[a + m0] + g[b + m1] - g[a + m0 + b + m1])
                             + (g[t0 - a - m0] + g[t1 - b - m1]
                                - g[t0 + t1 - a - m0 - b - m1])) - base
                     if gain > best:
                         best = gain
-                        best_cut[0] = <int64_t>last
-                        best_missing[0] = 1
+                        found.cut = <int64_t>last
+                        found.missing_left = 1
             a += here - p
             b += p
             previous = kind
@@ -246,9 +258,9 @@ cdef class Kernel:
             gain = ((g[a] + g[b] - g[a + b]) + (g[m0] + g[m1] - g[m0 + m1])) - base
             if not gain <= best:
                 best = gain
-                best_cut[0] = <int64_t>last
-                best_missing[0] = 0
-        best_gain[0] = best
+                found.cut = <int64_t>last
+                found.missing_left = 0
+        found.gain = best
 
     cdef inline double gain_of(
         self, const int64_t* totals, const int64_t* left, int64_t* trial, double base,
@@ -260,7 +272,7 @@ cdef class Kernel:
 
     cdef void scan_many(
         self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, int64_t* room,
-        double* best_gain, int64_t* best_cut, uint8_t* best_missing,
+        Best* found,
     ) noexcept nogil:
         """Any number of classes, with or without weights."""
         cdef const uint64_t* e = &self.entries[column, 0]
@@ -296,8 +308,8 @@ cdef class Kernel:
                 gain = self.gain_of(totals, left, trial, base)
                 if not gain <= best:
                     best = gain
-                    best_cut[0] = <int64_t>last
-                    best_missing[0] = 0
+                    found.cut = <int64_t>last
+                    found.missing_left = 0
                 if any_missing:
                     for k in range(n_classes):
                         left[k] += absent[k]
@@ -306,8 +318,8 @@ cdef class Kernel:
                         left[k] -= absent[k]
                     if gain > best:
                         best = gain
-                        best_cut[0] = <int64_t>last
-                        best_missing[0] = 1
+                        found.cut = <int64_t>last
+                        found.missing_left = 1
             for k in range(n_classes):
                 left[k] += value[k]
             previous = kind
@@ -316,21 +328,20 @@ cdef class Kernel:
             gain = self.gain_of(totals, left, trial, base)
             if not gain <= best:
                 best = gain
-                best_cut[0] = <int64_t>last
-                best_missing[0] = 0
-        best_gain[0] = best
+                found.cut = <int64_t>last
+                found.missing_left = 0
+        found.gain = best
 
     cdef int scan_sets(
-        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, const int64_t* totals,
-        double* best_gain, int64_t* best_cut,
+        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, Best* found,
     ) except -1:
         """A column whose codes have no order: counted here, searched in Python (few codes)."""
         from stair.search import best_set
 
         counts, codes = self.counts_by_code(column, start, end)
-        found = best_set(counts, np.asarray(self.table) if self.tabled else None)
-        if found is not None:
-            best_gain[0], best_cut[0] = found
+        best = best_set(counts, np.asarray(self.table) if self.tabled else None)
+        if best is not None:
+            found.gain, found.cut = best
         return 0
 
     def counts_by_code(self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end):
@@ -376,12 +387,12 @@ cdef class Kernel:
         cdef uint8_t* side = &self.side[0]
         cdef uint8_t s
         cdef bint by_set = left_codes is not None
-        cdef const uint8_t[::1] chosen = left_codes if by_set else np.empty(0, dtype=np.uint8)
-        cdef int64_t[::1] counts
+        cdef const uint8_t[::1] chosen = left_codes if by_set else self.side
+        cdef int64_t* counts = <int64_t*>calloc(self.n_classes, sizeof(int64_t))
+        if counts == NULL:
+            raise MemoryError("not enough memory to divide a group")
         start, end = group
         l = start
-        counts_array = np.zeros(self.n_classes, dtype=np.int64)
-        counts = counts_array
         with nogil:
             for i in range(start, end):
                 code = <int64_t>(e[i] >> 32)
@@ -413,4 +424,6 @@ cdef class Kernel:
                     l += s
                     r += 1 - s
                 memcpy(e + l, spare, r * sizeof(uint64_t))
-        return (start, l), (l, end), tuple(counts_array.tolist()), row_below, row_above, absent
+        left_counts = tuple([counts[k] for k in range(self.n_classes)])
+        free(counts)
+        return (start, l), (l, end), left_counts, row_below, row_above, absent

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.columns import Column
+from stair.columns import Categories, Column
 from stair.engines import Group, _twin
 from stair.objective import log_table
-from stair.search import Found, Split
+from stair.search import Found, Split, set_members
 
 try:
     _compiled: Any = import_module("stair.engines._count")
@@ -50,6 +50,11 @@ class MemoryEngine:
         table = log_table(len(labels) if whole is None else int(whole.sum()))
         entries, missing = module.sort_columns(values)
         unordered = np.array([not column.is_ordered for column in columns], dtype=np.uint8)
+        # The kernel numbers the categories that are there; these are their own codes.
+        self._categories = {
+            j: np.unique(values[~np.isnan(values[:, j]), j]).astype(np.int64)
+            for j in np.flatnonzero(unordered).tolist()
+        }
         self._kernel = module.Kernel(entries, labels, whole, table, n_classes, missing, unordered)
 
     def root(self) -> Group:
@@ -62,16 +67,35 @@ class MemoryEngine:
     def divide(
         self, group: Group, split: Split, columns: NDArray[np.int64]
     ) -> tuple[tuple[Clause, Group], tuple[Clause, Group]]:
+        column = self._columns[split.column]
+        left_codes = None
+        if isinstance(column, Categories):
+            clauses, left_codes = self._divided_categories(group, split, column)
         left, right, counts, row_below, row_above, n_missing = self._kernel.divide(
-            group.handle, columns, split.column, split.cut, split.missing_left, None
+            group.handle, columns, split.column, split.cut, split.missing_left, left_codes
         )
-        clauses = self._columns[split.column].cut(
-            float(self._values[row_below, split.column]),
-            float(self._values[row_above, split.column]) if row_above >= 0 else math.inf,
-            split.missing_left if n_missing else None,
-        )
+        if not isinstance(column, Categories):
+            clauses = column.cut(
+                float(self._values[row_below, split.column]),
+                float(self._values[row_above, split.column]) if row_above >= 0 else math.inf,
+                split.missing_left if n_missing else None,
+            )
         rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
         return (clauses[0], Group(left, counts)), (clauses[1], Group(right, rest))
+
+    def _divided_categories(
+        self, group: Group, split: Split, column: Categories
+    ) -> tuple[tuple[Clause, Clause], NDArray[np.uint8]]:
+        """The clauses of a split by categories, and which of the kernel's codes go left."""
+        counts, codes = self._kernel.codes_of(group.handle, split.column)
+        is_left = set_members(counts, split.cut)
+        left_codes = np.zeros(int(codes.max()) + 1, dtype=np.uint8)
+        left_codes[codes[is_left]] = 1
+        own = self._categories[split.column]
+        is_value = codes < len(own)
+        missing_left = None if is_value.all() else bool(is_left[~is_value][0])
+        left, right = (own[codes[is_value & side]].tolist() for side in (is_left, ~is_left))
+        return column.divide(left, right, missing_left), left_codes
 
     def rows(self, group: Group, column: int = 0) -> NDArray[np.intp]:
         """The rows of a group, read in a column that it still keeps."""

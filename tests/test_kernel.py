@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -48,10 +49,12 @@ def test_both_sort_columns_alike(values: list[float]) -> None:
     from stair.engines import _count
 
     X = np.array(values)[:, None]
-    ours, our_missing = _count.sort_columns(X)
-    theirs, their_missing = _twin.sort_columns(X)
-    assert our_missing.tolist() == their_missing.tolist()
-    assert ours.tolist() == theirs.tolist()
+    sorted_by = []
+    for module in (_count, _twin):
+        entries, missing = np.empty((1, len(X)), dtype=np.uint64), np.zeros(1, dtype=np.int64)
+        module.sort_columns(X, np.zeros(1, dtype=np.int64), entries, missing)
+        sorted_by.append((entries.tolist(), missing.tolist()))
+    assert sorted_by[0] == sorted_by[1]
 
 
 def _gain(left: np.ndarray, totals: np.ndarray) -> float:
@@ -123,3 +126,18 @@ def test_a_compiled_engine_is_really_compiled() -> None:
     engine = Labelled(np.zeros((2, 1)), np.array([0, 1], dtype=np.int32), 2, None).engine()
     assert isinstance(engine, MemoryEngine)
     assert type(engine._kernel).__module__ == "stair.engines._count"
+
+
+@settings(max_examples=100, deadline=None)
+@given(labelled(weighted=True))
+def test_threads_change_nothing(data: Labelled) -> None:
+    """Columns shared among threads give the same tree as one thread does."""
+    grown = []
+    for n_threads in (1, 3):
+        engine = data.engine()
+        engine._n_threads = n_threads
+        with mock.patch("stair.engines.memory.WORTH_THREADS", 0):
+            positive = 1 if data.n_classes == 2 else None
+            grown.append(grow(engine, min_score=1.0, max_rule_length=3, positive=positive))
+    assert grown[0].steps == grown[1].steps
+    assert [n.clauses() for n in grown[0].leaves()] == [n.clauses() for n in grown[1].leaves()]

@@ -187,8 +187,9 @@ class Period:
         day, _, clock = str(time.astype("datetime64[us]")).partition("T")
         if self.whole_days:
             return day
-        clock = clock.removesuffix(".000000").rstrip("0") if "." in clock else clock
-        return f"{day} {clock.removesuffix(':00')}"
+        clock, _, fraction = clock.partition(".")
+        fraction = fraction.rstrip("0")
+        return f"{day} {clock}.{fraction}" if fraction else f"{day} {clock.removesuffix(':00')}"
 
     def __str__(self) -> str:
         name = name_in_words(self.feature)

@@ -21,11 +21,6 @@ cdef enum:
     BUCKETS = 2048
 
 
-cdef struct Item:
-    uint64_t key
-    uint64_t row
-
-
 cdef struct Best:
     double gain
     int64_t cut
@@ -44,74 +39,93 @@ cdef inline uint64_t sort_key(double x) noexcept nogil:
     return bits | (<uint64_t>1 << 63)
 
 
-def sort_columns(const double[:, :] X):
-    """Entries of every column in order of their values, and the code of missing (−1 if none)."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], i, j, digit
-    cdef int64_t[::1] missing
-    cdef uint64_t[:, ::1] entries
-    cdef Item* a
-    cdef Item* b
-    cdef Item* swap
-    cdef uint32_t* histogram
-    cdef uint32_t total, count
-    cdef uint64_t key, previous, code
-    cdef int shift
-    entries_array = np.empty((d, n), dtype=np.uint64)
-    missing_array = np.full(d, -1, dtype=np.int64)
-    entries, missing = entries_array, missing_array
-    a = <Item*>malloc((n + 1) * sizeof(Item))
-    b = <Item*>malloc((n + 1) * sizeof(Item))
-    histogram = <uint32_t*>malloc(DIGITS * BUCKETS * sizeof(uint32_t))
-    if a == NULL or b == NULL or histogram == NULL:
-        free(a)
-        free(b)
+def sort_columns(
+    const double[:, :] X, const int64_t[::1] columns, uint64_t[:, ::1] entries, int64_t[::1] missing
+):
+    """Fill these columns of `entries` in order of their values, and the codes of missing (or −1).
+
+    A radix sort of the numbers' bits. A column's own place in the result serves as one of its two
+    buffers for keys, so that little memory is needed beside it.
+    """
+    cdef Py_ssize_t n = X.shape[0], k
+    if n == 0:
+        return
+    cdef uint64_t* keys = <uint64_t*>malloc(n * sizeof(uint64_t))
+    cdef uint32_t* rows = <uint32_t*>malloc(2 * n * sizeof(uint32_t))
+    cdef uint32_t* histogram = <uint32_t*>malloc(DIGITS * BUCKETS * sizeof(uint32_t))
+    if keys == NULL or rows == NULL or histogram == NULL:
+        free(keys)
+        free(rows)
         free(histogram)
         raise MemoryError("not enough memory to sort a column")
     with nogil:
-        for j in range(d):
-            memset(histogram, 0, DIGITS * BUCKETS * sizeof(uint32_t))
-            for i in range(n):
-                key = sort_key(X[i, j])
-                a[i].key = key
-                a[i].row = <uint64_t>i
-                for digit in range(DIGITS):
-                    histogram[digit * BUCKETS + ((key >> (digit * DIGIT_BITS)) & (BUCKETS - 1))] += 1
-            for digit in range(DIGITS):
-                shift = <int>digit * DIGIT_BITS
-                if n == 0 or histogram[digit * BUCKETS + ((a[0].key >> shift) & (BUCKETS - 1))] == n:
-                    continue  # all keys agree in this digit
-                total = 0
-                for i in range(BUCKETS):
-                    count = histogram[digit * BUCKETS + i]
-                    histogram[digit * BUCKETS + i] = total
-                    total += count
-                for i in range(n):
-                    key = digit * BUCKETS + ((a[i].key >> shift) & (BUCKETS - 1))
-                    b[histogram[key]] = a[i]
-                    histogram[key] += 1
-                swap = a
-                a = b
-                b = swap
-            code = 0
-            previous = a[0].key if n else 0
-            for i in range(n):
-                if a[i].key != previous:
-                    code += 1
-                    previous = a[i].key
-                entries[j, i] = (code << 32) | a[i].row
-            if n and previous == ~<uint64_t>0:
-                missing[j] = <int64_t>code
-    free(a)
-    free(b)
+        for k in range(columns.shape[0]):
+            missing[columns[k]] = sort_column(
+                X, columns[k], &entries[columns[k], 0], keys, rows, histogram
+            )
+    free(keys)
+    free(rows)
     free(histogram)
-    return entries_array, missing_array
+
+
+cdef int64_t sort_column(
+    const double[:, :] X, Py_ssize_t column, uint64_t* entries,
+    uint64_t* spare_keys, uint32_t* rows, uint32_t* histogram,
+) noexcept nogil:
+    """Sort one column into its entries; the code of missing, or −1."""
+    cdef Py_ssize_t n = X.shape[0], i, digit
+    cdef uint64_t* keys = entries
+    cdef uint64_t* other_keys = spare_keys
+    cdef uint64_t* swap_keys
+    cdef uint32_t* other_rows = rows + n
+    cdef uint32_t* swap_rows
+    cdef uint32_t* bucket
+    cdef uint32_t total, count, place
+    cdef uint64_t key, previous, code = 0
+    cdef int shift
+    memset(histogram, 0, DIGITS * BUCKETS * sizeof(uint32_t))
+    for i in range(n):
+        key = sort_key(X[i, column])
+        keys[i] = key
+        rows[i] = <uint32_t>i
+        for digit in range(DIGITS):
+            histogram[digit * BUCKETS + ((key >> (digit * DIGIT_BITS)) & (BUCKETS - 1))] += 1
+    for digit in range(DIGITS):
+        shift = <int>digit * DIGIT_BITS
+        bucket = histogram + digit * BUCKETS
+        if bucket[(keys[0] >> shift) & (BUCKETS - 1)] == n:
+            continue  # all keys agree in this digit
+        total = 0
+        for i in range(BUCKETS):
+            count = bucket[i]
+            bucket[i] = total
+            total += count
+        for i in range(n):
+            key = keys[i]
+            place = bucket[(key >> shift) & (BUCKETS - 1)]
+            bucket[(key >> shift) & (BUCKETS - 1)] += 1
+            other_keys[place] = key
+            other_rows[place] = rows[i]
+        swap_keys = keys
+        keys = other_keys
+        other_keys = swap_keys
+        swap_rows = rows
+        rows = other_rows
+        other_rows = swap_rows
+    previous = keys[0]
+    for i in range(n):  # a key is read before an entry takes its place
+        key = keys[i]
+        if key != previous:
+            code += 1
+            previous = key
+        entries[i] = (code << 32) | rows[i]
+    return <int64_t>code if previous == ~<uint64_t>0 else -1
 
 
 cdef class Kernel:
     """Sorted columns with the labels of their rows; see the module's words."""
 
     cdef uint64_t[:, ::1] entries
-    cdef uint64_t[::1] scratch
     cdef uint8_t[::1] side
     cdef const int32_t[::1] labels
     cdef const int64_t[::1] weights
@@ -125,7 +139,6 @@ cdef class Kernel:
     def __init__(self, entries, labels, weights, table, int n_classes, missing, unordered):
         n = entries.shape[1]
         self.entries = entries
-        self.scratch = np.empty(n, dtype=np.uint64)
         self.side = np.zeros(n, dtype=np.uint8)
         self.labels = labels
         self.weighted = weights is not None
@@ -138,6 +151,10 @@ cdef class Kernel:
 
     def root(self):
         return (0, self.entries.shape[1])
+
+    def size(self, group):
+        start, end = group
+        return end - start
 
     def rows(self, group, Py_ssize_t column=0):
         """The rows of a group, in the order of a column."""
@@ -370,20 +387,16 @@ cdef class Kernel:
         start, end = group
         return self.counts_by_code(column, start, end)
 
-    def divide(
-        self, group, const int64_t[::1] columns, Py_ssize_t column,
-        int64_t cut, bint missing_left, left_codes=None,
-    ):
-        """Rows of a group with code ≤ cut (or in left_codes) first, in every one of the columns.
+    def mark(self, group, Py_ssize_t column, int64_t cut, bint missing_left, left_codes=None):
+        """Note for each row of a group whether it goes left: code ≤ cut, or in left_codes.
 
-        Returns the two groups, the class counts of the left one, a row next to the cut on each
-        side (−1 where there is none), and how many rows miss the value.
+        Returns the class counts of the left side, how many rows it has, a row next to the cut on
+        each side (−1 where there is none), and how many rows miss the value.
         """
-        cdef Py_ssize_t start, end, i, k, l, r
+        cdef Py_ssize_t start, end, i, n_left = 0
         cdef int64_t missing = self.missing[column], code, row_below = -1, row_above = -1, absent = 0
-        cdef uint64_t row, entry
+        cdef uint64_t row
         cdef uint64_t* e = &self.entries[column, 0]
-        cdef uint64_t* spare = &self.scratch[0]
         cdef uint8_t* side = &self.side[0]
         cdef uint8_t s
         cdef bint by_set = left_codes is not None
@@ -392,7 +405,6 @@ cdef class Kernel:
         if counts == NULL:
             raise MemoryError("not enough memory to divide a group")
         start, end = group
-        l = start
         with nogil:
             for i in range(start, end):
                 code = <int64_t>(e[i] >> 32)
@@ -410,20 +422,56 @@ cdef class Kernel:
                     if row_above < 0:
                         row_above = <int64_t>row
                 side[row] = s
+                n_left += s
                 if s:
                     counts[self.labels[row]] += self.weights[row] if self.weighted else 1
+        left_counts = tuple([counts[i] for i in range(self.n_classes)])
+        free(counts)
+        return left_counts, n_left, row_below, row_above, absent
+
+    def partition(self, group, const int64_t[::1] columns, Py_ssize_t n_left):
+        """In each of these columns, the rows that were marked as left first; both in order.
+
+        Only the smaller side is set aside, so that half of the group's size is enough room.
+        """
+        cdef Py_ssize_t start, end, i, k, kept, aside
+        cdef uint64_t entry
+        cdef uint64_t* e
+        cdef uint8_t* side = &self.side[0]
+        cdef uint8_t s
+        start, end = group
+        cdef Py_ssize_t room = min(n_left, end - start - n_left)
+        # One more than the smaller side: the branch-free loop writes one place ahead.
+        cdef uint64_t* spare = <uint64_t*>malloc((room + 1) * sizeof(uint64_t))
+        if spare == NULL:
+            raise MemoryError("not enough memory to divide a group")
+        with nogil:
             for k in range(columns.shape[0]):
                 e = &self.entries[columns[k], 0]
-                l = start
-                r = 0
-                for i in range(start, end):
-                    entry = e[i]
-                    s = side[<uint32_t>entry]
-                    e[l] = entry
-                    spare[r] = entry
-                    l += s
-                    r += 1 - s
-                memcpy(e + l, spare, r * sizeof(uint64_t))
-        left_counts = tuple([counts[k] for k in range(self.n_classes)])
-        free(counts)
-        return (start, l), (l, end), left_counts, row_below, row_above, absent
+                aside = 0
+                if n_left >= end - start - n_left:
+                    kept = start
+                    for i in range(start, end):
+                        entry = e[i]
+                        s = side[<uint32_t>entry]
+                        e[kept] = entry
+                        spare[aside] = entry
+                        kept += s
+                        aside += 1 - s
+                    memcpy(e + kept, spare, aside * sizeof(uint64_t))
+                else:
+                    kept = end - 1
+                    for i in range(end - 1, start - 1, -1):
+                        entry = e[i]
+                        s = side[<uint32_t>entry]
+                        e[kept] = entry
+                        spare[room - aside] = entry
+                        kept -= 1 - s
+                        aside += s
+                    memcpy(e + start, spare + room - aside + 1, aside * sizeof(uint64_t))
+        free(spare)
+
+    def sides(self, group, Py_ssize_t n_left):
+        """The two groups of a group that was divided."""
+        start, end = group
+        return (start, start + n_left), (start + n_left, end)

@@ -17,20 +17,21 @@ from stair.search import best_cut, best_set
 Group: TypeAlias = NDArray[np.intp]
 
 
-def sort_columns(X: NDArray[np.float64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Entries code << 32 | row of every column by value, and the code of missing (−1 if none)."""
-    n_rows, n_columns = X.shape
-    entries = np.empty((n_columns, n_rows), dtype=np.uint64)
-    missing = np.full(n_columns, -1, dtype=np.int64)
-    for j in range(n_columns):
+def sort_columns(
+    X: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    entries: NDArray[np.uint64],
+    missing: NDArray[np.int64],
+) -> None:
+    """Fill these columns of `entries`, code << 32 | row, and the codes of missing (or −1)."""
+    n_rows = len(X)
+    for j in columns.tolist():
         order = np.argsort(X[:, j], kind="stable")  # NaN comes last
         values = X[order, j]
         steps = (values[1:] != values[:-1]) & ~np.isnan(values[:-1])
         codes = np.concatenate([[0], np.cumsum(steps)])[:n_rows].astype(np.uint64)
         entries[j] = codes << np.uint64(32) | order.astype(np.uint64)
-        if n_rows and np.isnan(values[-1]):
-            missing[j] = int(codes[-1])
-    return entries, missing
+        missing[j] = int(codes[-1]) if n_rows and np.isnan(values[-1]) else -1
 
 
 class Kernel:
@@ -57,9 +58,13 @@ class Kernel:
         self._n_classes = n_classes
         self._missing = missing
         self._unordered = unordered
+        self._left = np.empty(0, dtype=np.bool_)
 
     def root(self) -> Group:
         return np.arange(self._codes.shape[1])
+
+    def size(self, group: Group) -> int:
+        return len(group)
 
     def rows(self, group: Group, column: int = 0) -> NDArray[np.intp]:
         return group[np.argsort(self._codes[column, group], kind="stable")]
@@ -103,24 +108,32 @@ class Kernel:
                 )
         return gains.tolist(), cuts.tolist(), missing_left.tolist()
 
-    def divide(
+    def mark(
         self,
         group: Group,
-        columns: NDArray[np.int64],  # noqa: ARG002 - the kernel needs it
         column: int,
         cut: int,
         missing_left: bool,
         left_codes: NDArray[np.uint8] | None = None,
-    ) -> tuple[Group, Group, tuple[int, ...], int, int, int]:
-        """Two groups, the left's counts, a row each side of the cut (or −1), how many miss it."""
+    ) -> tuple[tuple[int, ...], int, int, int, int]:
+        """Left's counts and size, a row each side of the cut (or −1), how many miss the value."""
         codes = self._codes[column, group]
+        row_below = row_above = -1
+        is_missing = np.zeros(len(group), dtype=np.bool_)
         if left_codes is not None:
-            left = left_codes[codes].astype(bool)
-            return group[left], group[~left], self.counts(group[left]), -1, -1, 0
-        is_missing = codes == self._missing[column]
-        left = np.where(is_missing, missing_left, codes <= cut)
-        below, above = group[(codes <= cut) & ~is_missing], group[(codes > cut) & ~is_missing]
-        row_below = int(below[self._codes[column, below].argmax()]) if below.size else -1
-        row_above = int(above[self._codes[column, above].argmin()]) if above.size else -1
-        sides = group[left], group[~left]
-        return *sides, self.counts(sides[0]), row_below, row_above, int(is_missing.sum())
+            self._left = left_codes[codes].astype(bool)
+        else:
+            is_missing = codes == self._missing[column]
+            self._left = np.where(is_missing, missing_left, codes <= cut)
+            below, above = group[(codes <= cut) & ~is_missing], group[(codes > cut) & ~is_missing]
+            row_below = int(below[self._codes[column, below].argmax()]) if below.size else -1
+            row_above = int(above[self._codes[column, above].argmin()]) if above.size else -1
+        left = group[self._left]
+        return self.counts(left), len(left), row_below, row_above, int(is_missing.sum())
+
+    def partition(self, group: Group, columns: NDArray[np.int64], n_left: int) -> None:
+        """Nothing to do: the twin keeps the rows of a group, not its columns."""
+
+    def sides(self, group: Group, n_left: int) -> tuple[Group, Group]:
+        assert n_left == self._left.sum()
+        return group[self._left], group[~self._left]

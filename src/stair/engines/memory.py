@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,10 @@ HAS_KERNEL = _compiled is not None
 
 # Weights that are not whole numbers are held in fixed point: sums are then exact in any order.
 FIXED_POINT_TOTAL = 2.0**50
+
+# Values to look at (rows × columns) from which on a second thread pays.
+WORTH_THREADS = 100_000
+MOST_THREADS = 8
 
 
 class MemoryEngine:
@@ -48,7 +55,15 @@ class MemoryEngine:
         self._values = values
         whole, self.scale = _fixed_point(weights)
         table = log_table(len(labels) if whole is None else int(whole.sum()))
-        entries, missing = module.sort_columns(values)
+        self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
+        self._pool: ThreadPoolExecutor | None = None
+        entries = np.empty(values.shape[::-1], dtype=np.uint64)
+        missing = np.full(len(columns), -1, dtype=np.int64)
+        self._shared(
+            len(values),
+            np.arange(len(columns)),
+            lambda part: module.sort_columns(values, part, entries, missing),
+        )
         unordered = np.array([not column.is_ordered for column in columns], dtype=np.uint8)
         # The kernel numbers the categories that are there; these are their own codes.
         self._categories = {
@@ -62,7 +77,13 @@ class MemoryEngine:
         return Group(handle, self._kernel.counts(handle))
 
     def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
-        return Found(*self._kernel.scan(group.handle, columns, group.counts))
+        n_rows = self._kernel.size(group.handle)
+        parts = self._shared(
+            n_rows, columns, lambda part: self._kernel.scan(group.handle, part, group.counts)
+        )
+        if len(parts) == 1:
+            return Found(*parts[0])
+        return Found(*(list(chain.from_iterable(each)) for each in zip(*parts, strict=True)))
 
     def divide(
         self, group: Group, split: Split, columns: NDArray[np.int64]
@@ -71,9 +92,14 @@ class MemoryEngine:
         left_codes = None
         if isinstance(column, Categories):
             clauses, left_codes = self._divided_categories(group, split, column)
-        left, right, counts, row_below, row_above, n_missing = self._kernel.divide(
-            group.handle, columns, split.column, split.cut, split.missing_left, left_codes
+        counts, n_left, row_below, row_above, n_missing = self._kernel.mark(
+            group.handle, split.column, split.cut, split.missing_left, left_codes
         )
+        n_rows = self._kernel.size(group.handle)
+        self._shared(
+            n_rows, columns, lambda part: self._kernel.partition(group.handle, part, n_left)
+        )
+        left, right = self._kernel.sides(group.handle, n_left)
         if not isinstance(column, Categories):
             clauses = column.cut(
                 float(self._values[row_below, split.column]),
@@ -82,6 +108,22 @@ class MemoryEngine:
             )
         rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
         return (clauses[0], Group(left, counts)), (clauses[1], Group(right, rest))
+
+    def _shared(
+        self, n_rows: int, columns: NDArray[np.int64], work: Callable[[NDArray[np.int64]], Any]
+    ) -> list[Any]:
+        """Work on columns, shared among threads where it is enough to be worth their start.
+
+        Columns do not touch each other, so the result is the same for any number of threads.
+        """
+        n_threads = min(self._n_threads, len(columns))
+        if n_threads < 2 or n_rows * len(columns) < WORTH_THREADS:
+            return [work(columns)]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._n_threads - 1)
+        first, *others = np.array_split(columns, n_threads)
+        waiting = [self._pool.submit(work, part) for part in others]
+        return [work(first), *(future.result() for future in waiting)]
 
     def _divided_categories(
         self, group: Group, split: Split, column: Categories
@@ -101,6 +143,13 @@ class MemoryEngine:
         """The rows of a group, read in a column that it still keeps."""
         result: NDArray[np.intp] = self._kernel.rows(group.handle, column)
         return result
+
+
+def _n_cpus() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, float]:

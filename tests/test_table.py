@@ -72,8 +72,8 @@ def test_what_a_person_says_comes_first() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"include": ["amuont"]}, 'include: no column "amuont". Did you mean "amount"'),
-        ({"exclude": ["nothing"]}, 'exclude: no column "nothing"'),
+        ({"include": ["amuont"]}, 'no column "amuont" in the data. Did you mean "amount"'),
+        ({"exclude": ["nothing"]}, 'no column "nothing" in the data'),
         ({"kinds": {"count": "kategory"}}, '"kategory" is no kind for "count"'),
         ({"include": ["id"], "exclude": ["id"]}, "no column is left"),
     ],

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import Absence, Categories, Column, Numbers, Term, Times
-from stair.errors import StairError
+from stair.errors import StairError, did_you_mean, no_such_column
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -46,8 +45,7 @@ class Field:
     def values(self, table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """The field's values in a table of raw columns, as the rules' clauses read them."""
         if self.source not in table:
-            close = get_close_matches(self.source, list(table), n=1)
-            hint = f' Did you mean "{close[0]}"?' if close else ""
+            hint = did_you_mean(self.source, table)
             raise StairError(f'the rules need a column "{self.source}", which is not there.{hint}')
         raw = table[self.source]
         if self.part is not None:
@@ -69,7 +67,7 @@ def choose_fields(
     A column that somebody names in `include` or `kinds` is never left out by itself.
     """
     kinds = dict(kinds or {})
-    _check_names(table, include=include or (), exclude=exclude, kinds=kinds)
+    _check_names(table, (*(include or ()), *exclude, *kinds))
     for name, kind in kinds.items():
         if kind not in KINDS:
             raise StairError(f'"{kind}" is no kind for "{name}"; kinds are {", ".join(KINDS)}')
@@ -104,19 +102,10 @@ def choose_fields(
 _PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
 
 
-def _check_names(table: Mapping[str, Any], **groups: Iterable[str]) -> None:
-    for option, names in groups.items():
-        for name in names:
-            if name not in table:
-                close = get_close_matches(name, list(table), n=1)
-                hint = f' Did you mean "{close[0]}"?' if close else ""
-                raise StairError(f'{option}: no column "{name}".{hint} Columns: {_listed(table)}')
-
-
-def _listed(names: Iterable[str], most: int = 12) -> str:
-    every = list(names)
-    tail = f", … {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(every[:most]) + tail
+def _check_names(table: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if name not in table:
+            raise no_such_column(name, table, "the data")
 
 
 def _new_name(name: str, taken: Collection[str]) -> str:

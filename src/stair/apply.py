@@ -1,0 +1,85 @@
+"""Saved rules on new data: labels, matching rules, and how coverage moved since then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.errors import StairError
+from stair.export.json import SavedRules
+from stair.export.text import fine_percent, fit
+from stair.table import read_values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """One label and one rule number (from 1; 0 for none) for each row."""
+
+    labels: NDArray[Any]
+    rules: NDArray[np.intp]
+    coverage: NDArray[np.float64]  # the share of rows that each rule covers
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The table with two more columns, under names that it does not have yet."""
+        table = dict(columns)
+        for name, values in (("stair_label", self.labels), ("stair_rule", self.rules)):
+            while name in table:
+                name += "_"
+            table[name] = values
+        return table
+
+
+def apply_rules(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> Applied:
+    """Label every row. Only the columns that the rules speak of are needed."""
+    values, n_rows = _values(saved, columns), len(next(iter(columns.values())))
+    if values:
+        numbers = saved.rules.assign(values)
+        covered = saved.rules.covers(values).mean(axis=0)
+    else:  # no clause at all: the first rule covers everything, or the default speaks
+        numbers = np.full(n_rows, 0 if saved.rules.rules else -1, dtype=np.intp)
+        covered = np.ones(len(saved.rules))
+    return Applied(saved.rules.labels_of(numbers), numbers + 1, covered)
+
+
+def _values(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    used = {clause.feature for rule in saved.rules for clause in rule.clauses}
+    return read_values([f for f in saved.fields if f.name in used], columns)
+
+
+def explain_row(
+    saved: SavedRules, columns: Mapping[str, NDArray[Any]], n_rows: int, row: int, source: str
+) -> str:
+    """Why this row (counted from 1) is, or is not, an outlier."""
+    if not 1 <= row <= n_rows:
+        raise StairError(f"{source} has rows 1 to {n_rows}, but row {row} was asked for")
+    one = {name: array[row - 1 : row] for name, array in columns.items()}
+    values = {name: array[0] for name, array in _values(saved, one).items()}
+    return f"Row {row}: {saved.rules.explain(values)}"
+
+
+def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int) -> str:
+    """The share of rows of each rule, when the rules were learned and now."""
+    before = sum(saved.rules.totals)
+    names = [saved.rules.label_name(label) for label in saved.rules.classes]
+    found = [int((applied.labels == label).sum()) for label in saved.rules.classes]
+    n_rows = len(applied.labels)
+    tally = ", ".join(f"{count:,} {name}s" for name, count in zip(names, found, strict=True))
+    lines = [f"{source or 'data'}   {n_rows:,} rows: {tally}", ""]
+    rows = [
+        (
+            f"{number}  {saved.rules.label_name(rule.label)}: {rule}",
+            fine_percent(rule.rows / before if before else float("nan")),
+            fine_percent(float(now)),
+        )
+        for number, (rule, now) in enumerate(
+            zip(saved.rules.rules, applied.coverage, strict=True), start=1
+        )
+    ]
+    none = float((applied.rules == 0).mean())
+    rows.append(("no rule", fine_percent(0.0), fine_percent(none)))
+    lines += fit(("Share of rows that each rule covers", "learned", "now"), rows, width)
+    return "\n".join(lines)

@@ -1,0 +1,342 @@
+"""The command `stair`. Everything heavy is imported when a command needs it.
+
+Exit codes: 0 done, 1 the floor was not reached (the rules are still written), 2 bad input.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from stair.export import SavedRules
+    from stair.summary import Summary
+
+app = typer.Typer(
+    name="stair",
+    help="Short rules that say which rows an outlier detector flags, and why.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+FLOOR_NOT_REACHED = 1
+BAD_INPUT = 2
+
+File = Annotated[Path, typer.Argument(help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite.")]
+Rules = Annotated[Path, typer.Argument(help="Rules saved with summarize --json.")]
+TableName = Annotated[str | None, typer.Option("--table", help="A table of a database file.")]
+Query = Annotated[str | None, typer.Option(help="A query on a database file.")]
+
+
+def main() -> None:
+    """What the installed command runs."""
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import stair
+
+        typer.echo(f"stair {stair.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _stair(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def summarize(
+    file: File,
+    label: Annotated[
+        str | None, typer.Option(help="The column with the verdict.", rich_help_panel="Verdict")
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="The column with outlier scores.", rich_help_panel="Verdict")
+    ] = None,
+    contamination: Annotated[
+        float | None,
+        typer.Option(help="Share or number of rows to call outliers.", rich_help_panel="Verdict"),
+    ] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel="Verdict")
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
+    ] = None,
+    method: Annotated[str, typer.Option(help="stair, id3 or cart.")] = "stair",
+    min_score: Annotated[
+        float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
+    ] = 0.8,
+    max_rule_length: Annotated[int, typer.Option(help="The most attributes of one rule.")] = 10,
+    max_total_length: Annotated[
+        int | None, typer.Option(help="The most attributes of all rules together.")
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(help="Use only this column (repeat).", rich_help_panel="Columns"),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave this column out (repeat).", rich_help_panel="Columns"),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="COLUMN=number|category|time|text (repeat).", rich_help_panel="Columns"),
+    ] = None,
+    time_parts: Annotated[
+        bool,
+        typer.Option(
+            "--time-parts", help="Add hour and weekday of times.", rich_help_panel="Columns"
+        ),
+    ] = False,
+    table: TableName = None,
+    query: Query = None,
+    validate: Annotated[int, typer.Option(help="Folds to check the rules on; 0 for none.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of a detector that draws at random.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the rules as JSON.", rich_help_panel="Output")
+    ] = None,
+    sql: Annotated[
+        Path | None, typer.Option(help="Write the rules as SQL.", rich_help_panel="Output")
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(help="duckdb, postgres or sqlite.", rich_help_panel="Output")
+    ] = "duckdb",
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report as HTML.", rich_help_panel="Output")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every inlier rule.", rich_help_panel="Output")
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Print nothing but errors.", rich_help_panel="Output"),
+    ] = False,
+) -> None:
+    """Rules for a table and the verdict of an outlier detector."""
+    with _plain_errors():
+        _check_outputs(json, sql, html)
+        from stair.export.sql import check_dialect
+        from stair.progress import ProgressLine
+        from stair.summary import summarize as learn
+
+        check_dialect(dialect)
+        with ProgressLine(quiet=quiet) as progress:
+            summary = learn(
+                file,
+                labels=label,
+                scores=score,
+                contamination=contamination,
+                detector=detector,
+                positive=positive,
+                method=method,
+                min_score=min_score,
+                max_rule_length=max_rule_length,
+                max_total_length=max_total_length,
+                include=include or None,
+                exclude=exclude or (),
+                kinds=_kinds(kind or []),
+                time_parts=time_parts,
+                table=table,
+                query=query,
+                validate=validate,
+                random_state=seed,
+                progress=progress,
+            )
+        if json is not None:
+            summary.to_json(json)
+        if sql is not None:
+            summary.to_sql(Path(file).name.split(".")[0] or "data", sql, dialect)
+        if html is not None:
+            summary.to_html(html)
+        if not quiet:
+            _show(summary, every)
+            written = [str(path) for path in (json, sql, html) if path is not None]
+            if written:
+                typer.echo(f" Wrote {', '.join(written)}.")
+        if not summary.floor_reached:
+            _say(_floor_message(summary))
+            raise typer.Exit(FLOOR_NOT_REACHED)
+
+
+@app.command()
+def apply(
+    rules: Rules,
+    file: File,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the rows: CSV or Parquet.")
+    ] = None,
+    table: TableName = None,
+    query: Query = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """The label and the matching rule of each row of new data, and how coverage moved."""
+    with _plain_errors():
+        _check_outputs(output)
+        from stair import io
+        from stair.apply import apply_rules, coverage_table
+        from stair.progress import ProgressLine
+
+        with ProgressLine(quiet=quiet) as progress:
+            saved = _saved(rules)
+            progress(f"reading {file.name}")
+            frame = io.read(file, table=table, query=query)
+            progress("applying the rules")
+            applied = apply_rules(saved, frame.columns)
+            if output is not None:
+                io.write_csv(output, applied.with_columns(frame.columns))
+        if not quiet:
+            typer.echo(coverage_table(saved, applied, frame.source, _width()))
+            if output is not None:
+                typer.echo(f" Wrote {output}.")
+
+
+@app.command()
+def explain(
+    rules: Rules,
+    file: File,
+    row: Annotated[int, typer.Option(help="The row, counted from 1 without the header.")],
+    table: TableName = None,
+    query: Query = None,
+) -> None:
+    """Why one row is, or is not, an outlier by the rules."""
+    with _plain_errors():
+        from stair import io
+        from stair.apply import explain_row
+
+        saved = _saved(rules)
+        frame = io.read(file, table=table, query=query)
+        typer.echo(explain_row(saved, frame.columns, frame.n_rows, row, frame.source))
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path | None, typer.Option(help="A folder for the data, the rules and the report.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Rules for 5,000 card payments with four planted kinds of fraud."""
+    with _plain_errors():
+        from stair import io
+        from stair.demo import KINDS_OF_FRAUD, payments
+        from stair.progress import ProgressLine
+        from stair.summary import summarize as learn
+
+        data = payments()
+        with ProgressLine(quiet=quiet) as progress:
+            summary = learn(
+                data,
+                labels="flagged",
+                min_score=0.9,
+                max_rule_length=3,
+                name="payments",
+                progress=progress,
+            )
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            io.write_csv(output / "payments.csv", data)
+            summary.to_json(output / "rules.json")
+            summary.to_sql("payments", output / "rules.sql")
+            summary.to_html(output / "report.html")
+            io.atomic_write(output / "rules.txt", summary.to_text() + "\n")
+        if not quiet:
+            planted = "; ".join(KINDS_OF_FRAUD)
+            typer.echo(f"Card payments, made up. Planted: {planted}.\n")
+            _show(summary, every=False)
+            if output is not None:
+                files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
+                typer.echo(f"\n Wrote {files} to {output}.")
+                typer.echo(f" Next: stair summarize {output}/payments.csv --label flagged")
+
+
+# --- what the commands share ------------------------------------------------------------------
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Bad input is one sentence on stderr and exit code 2."""
+    from stair.errors import StairError
+
+    try:
+        yield
+    except StairError as error:
+        _say(str(error))
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        _say("stopped; nothing was left half-written")
+        raise typer.Exit(130) from None
+    except BrokenPipeError:  # the reader of our output went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+
+
+def _say(message: str) -> None:
+    typer.echo(f"stair: {message}", err=True)
+
+
+def _show(summary: Summary, every: bool) -> None:
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    typer.echo(summary.to_text(_width(), every_rule=every, colour=colour), color=True)
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
+def _floor_message(summary: Summary) -> str:
+    longest = summary.settings["max_rule_length"]
+    advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
+    return (
+        f"{summary.score_name} {summary.score:.2f} is the best that rules of at most {longest} "
+        f"attributes reach here (asked for more than {summary.min_score:.2f}). {advice}."
+    )
+
+
+def _check_outputs(*paths: Path | None) -> None:
+    """Before any work: can these files be written?"""
+    from stair.errors import StairError
+
+    for path in paths:
+        if path is None:
+            continue
+        folder = path.parent
+        if path.is_dir():
+            raise StairError(f"{path} is a folder; expected the name of a file to write")
+        if not folder.is_dir():
+            raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
+        if not os.access(folder, os.W_OK):
+            raise StairError(f"cannot write {path}: the folder {folder} is not writable")
+
+
+def _kinds(given: list[str]) -> dict[str, str]:
+    from stair.errors import StairError
+
+    kinds = {}
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals or not name:
+            raise StairError(f"--kind {each}; expected COLUMN=KIND, as in --kind zip=category")
+        kinds[name] = kind
+    return kinds
+
+
+def _saved(path: Path) -> SavedRules:
+    from stair.export import load
+
+    return load(path)

@@ -1,0 +1,68 @@
+"""What speaks for a rule, counted on all rows from the final rules."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.labels import Labels
+from stair.rules import Rule, RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseEvidence:
+    """How unusual a clause is: the share of the inliers, and of the outliers, that meet it."""
+
+    text: str
+    of_inliers: float
+    of_outliers: float
+
+
+@dataclass(frozen=True, slots=True)
+class RuleEvidence:
+    """What speaks for one rule, counted on all rows."""
+
+    rule: Rule
+    rows: int
+    hits: int  # rows with the rule's own label
+    share: float  # of all rows with that label
+    clauses: tuple[ClauseEvidence, ...]
+
+    @property
+    def precision(self) -> float:
+        return self.hits / self.rows if self.rows else math.nan
+
+
+def evidence_of(
+    rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.int32], labels: Labels
+) -> tuple[RuleEvidence, ...]:
+    covered = rules.covers(values)
+    totals = np.bincount(codes, minlength=len(labels.classes))
+    found = []
+    for number, rule in enumerate(rules.rules):
+        place = rules.classes.index(rule.label)
+        counts = np.bincount(codes[covered[:, number]], minlength=len(labels.classes))
+        clauses = []
+        for clause in rule.clauses:
+            met = np.bincount(codes[clause.covers(values[clause.feature])], minlength=len(totals))
+            # The shares within the rule's own class and outside of it.
+            outside = totals.sum() - totals[place]
+            own = met[place] / totals[place] if totals[place] else 0.0
+            others = (met.sum() - met[place]) / outside if outside else 0.0
+            is_outlier = labels.positive is None or place == labels.positive
+            inliers, outliers = (others, own) if is_outlier else (own, others)
+            clauses.append(ClauseEvidence(str(clause), float(inliers), float(outliers)))
+        found.append(
+            RuleEvidence(
+                rule,
+                int(counts.sum()),
+                int(counts[place]),
+                float(counts[place] / totals[place]) if totals[place] else math.nan,
+                tuple(clauses),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,221 @@
+"""How rules travel: versioned JSON that reads back to an equal rule set and executes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import numpy as np
+
+from stair.clauses import Among, Clause, Interval, Mentions, Period
+from stair.errors import StairError
+from stair.rules import Rule, RuleSet
+from stair.table import KINDS, Field, Part
+
+if TYPE_CHECKING:
+    from stair.summary import Summary
+
+FORMAT: Final = "stair-rules"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRules:
+    """What a rules file holds: the rules, the fields they speak of, and how they were learned."""
+
+    rules: RuleSet
+    fields: tuple[Field, ...]
+    facts: dict[str, Any]
+
+
+def to_json(summary: Summary) -> str:
+    """The rules of a summary, with the fields they speak of and the facts about them."""
+    rules = summary.rules
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "facts": {
+            "method": summary.method,
+            "score": summary.score,
+            "score_name": summary.score_name,
+            "floor": summary.min_score,
+            "total_length": rules.total_length,
+            "rows": summary.n_rows,
+            "label": summary.meaning,
+            "source": summary.source,
+            "held_out": list(summary.held_out),
+            "left_out": dict(summary.left_out),
+            "settings": dict(summary.settings),
+            "versions": dict(summary.versions),
+        },
+        "classes": list(rules.classes),
+        "outlier": rules.positive,
+        "default": rules.default,
+        "totals": list(rules.totals),
+        "fields": [_field_to_json(f) for f in summary.fields],
+        "rules": [_rule_to_json(rule) for rule in rules.rules],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def from_json(text: str, source: str = "the rules") -> SavedRules:
+    """Read rules back. A broken or unknown file gets one plain sentence."""
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise StairError(f"{source} is not JSON ({error}); expected rules saved by stair") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise StairError(f"{source} has no stair rules in it; expected a file made by --json")
+    if document.get("version") != VERSION:
+        raise StairError(
+            f"{source} has version {document.get('version')!r} of the format, but this stair "
+            f"reads version {VERSION}; install a newer stair or save the rules again"
+        )
+    try:
+        return _read(document)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise StairError(
+            f"{source} is damaged ({type(error).__name__}: {error}); save the rules again"
+        ) from None
+
+
+def load(path: Path) -> SavedRules:
+    """Read a rules file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise StairError(f"{path.name} is not text; expected rules saved by stair") from None
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise StairError(f"cannot read {path}: {why.lower()}") from None
+    return from_json(text, path.name)
+
+
+def _read(document: dict[str, Any]) -> SavedRules:
+    fields = tuple(_field_from_json(f) for f in document["fields"])
+    classes = tuple(_scalar(c) for c in document["classes"])
+    names = {f.name for f in fields}
+    rules = tuple(_rule_from_json(r, classes) for r in document["rules"])
+    for rule in rules:
+        for clause in rule.clauses:
+            if clause.feature not in names:
+                raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
+    default, positive = document["default"], document["outlier"]
+    if default not in classes or (positive is not None and positive not in classes):
+        raise ValueError("a label is not among the classes")
+    totals = tuple(_number(t) for t in document["totals"])
+    if len(totals) != len(classes):
+        raise ValueError("totals and classes differ in number")
+    rule_set = RuleSet(rules, classes, tuple(f.name for f in fields), default, totals, positive)
+    return SavedRules(rule_set, fields, dict(document["facts"]))
+
+
+def _field_to_json(field: Field) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": field.name, "kind": field.kind}
+    if field.part is not None:
+        found |= {"source": field.source, "part": field.part}
+    return found
+
+
+def _field_from_json(found: dict[str, Any]) -> Field:
+    kind, part = found["kind"], found.get("part")
+    if kind not in KINDS or (part is not None and part not in get_args(Part)):
+        raise ValueError(f"unknown kind of field {kind!r}")
+    name = _text(found["name"])
+    return Field(name, kind, _text(found.get("source", name)), part)
+
+
+def _rule_to_json(rule: Rule) -> dict[str, Any]:
+    return {
+        "label": rule.label,
+        "counts": [count for _, count in rule.counts],
+        "words": str(rule),  # for people; never read back
+        "clauses": [_clause_to_json(clause) for clause in rule.clauses],
+    }
+
+
+def _rule_from_json(found: dict[str, Any], classes: tuple[Any, ...]) -> Rule:
+    label = _scalar(found["label"])
+    if label not in classes:
+        raise ValueError(f"label {label!r} is not among the classes")
+    counts = [_number(c) for c in found["counts"]]
+    clauses = tuple(_clause_from_json(c) for c in found["clauses"])
+    return Rule(clauses, label, tuple(zip(classes, counts, strict=True)))
+
+
+def _clause_to_json(clause: Clause) -> dict[str, Any]:
+    found: dict[str, Any] = {"feature": clause.feature}
+    if isinstance(clause, Mentions):
+        return {**found, "mentions": clause.term, "present": clause.present}
+    if isinstance(clause, Among):
+        key = "not in" if clause.negated else "in"
+        return {**found, key: list(clause.values), "missing": clause.missing}
+    if isinstance(clause, Period):
+        if clause.only_missing:
+            return {**found, "only": "missing times", "missing": clause.missing}
+        bounded = {"after": clause.after, "until": clause.until}
+        free = {Period("").after, Period("").until}
+        for key, time in bounded.items():
+            found[key] = None if time in free else str(time)
+        return {**found, "whole_days": clause.whole_days, "missing": clause.missing}
+    if clause.only_missing:
+        return {**found, "only": "missing numbers", "missing": clause.missing}
+    for key, bound in (("above", clause.low), ("up_to", clause.high)):
+        found[key] = bound if math.isfinite(bound) else None
+    return {**found, "missing": clause.missing}
+
+
+def _clause_from_json(found: dict[str, Any]) -> Clause:
+    feature = _text(found["feature"])
+    if "mentions" in found:
+        return Mentions(feature, _text(found["mentions"]), _flag(found["present"]))
+    missing = _flag(found["missing"])
+    if "in" in found or "not in" in found:
+        negated = "not in" in found
+        values = tuple(_scalar(v) for v in found["not in" if negated else "in"])
+        return Among(feature, values, negated, missing)
+    if found.get("only") == "missing times":
+        return Period(feature, after=Period(feature).until, missing=missing)
+    if found.get("only") == "missing numbers":
+        return Interval(feature, math.inf, math.inf, missing)
+    if "after" in found:
+        free = Period(feature)
+        after, until = (
+            given if found[key] is None else np.datetime64(_text(found[key]), "us")
+            for key, given in (("after", free.after), ("until", free.until))
+        )
+        return Period(feature, after, until, missing, _flag(found["whole_days"]))
+    low, high = found["above"], found["up_to"]
+    return Interval(
+        feature,
+        -math.inf if low is None else _number(low),
+        math.inf if high is None else _number(high),
+        missing,
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, got {value!r}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false, got {value!r}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"expected a number, got {value!r}")
+    return float(value)
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | int | float | bool):
+        raise TypeError(f"expected a plain value, got {value!r}")
+    return value

@@ -1,0 +1,184 @@
+"""A summary as a table that fits a terminal."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from stair.evidence import RuleEvidence
+    from stair.summary import Summary
+
+# Inlier rules that are shown unless all are asked for: a person wants the outliers.
+FEW: Final = 5
+
+METHOD_NAMES: Final = {"stair": "STAIR", "id3": "ID3", "cart": "CART"}
+
+Paint: TypeAlias = Callable[[str, str], str]
+_BOLD, _WARN, _END = "\x1b[1m", "\x1b[33m", "\x1b[0m"
+_NUMBER = re.compile(r" *\d+  ")
+
+
+def to_text(
+    summary: Summary, width: int = 80, *, every_rule: bool = False, colour: bool = False
+) -> str:
+    """The rules with their evidence, what is not explained, and what was left out."""
+    width = max(60, width)
+    paint: Paint = (lambda s, code: f"{code}{s}{_END}") if colour else (lambda s, _: s)
+    sections = _sections(summary, every_rule)
+    widths = figure_widths([(("", "rows", "right", of), rows) for _, of, rows, _ in sections])
+    lines = [*_opening(summary, width, paint), ""]
+    for title, of, rows, remark in sections:
+        if not rows:
+            lines.append(paint(f" {title} (no rule)", _BOLD))
+            continue
+        head, *body = fit((title, "rows", "right", of), rows, width, widths)
+        lines += [paint(head, _BOLD), *body, *remark]
+    return "\n".join([*lines, "", *_closing(summary, width, paint)])
+
+
+Row: TypeAlias = tuple[str, ...]
+
+
+def _sections(summary: Summary, every_rule: bool) -> list[tuple[str, str, list[Row], list[str]]]:
+    """Title, heading of the last column, rows and a remark of each part of the table."""
+    positive = summary.rules.positive
+    numbered = list(enumerate(summary.evidence, start=1))
+    digits = len(str(len(numbered)))
+
+    def rows(chosen: list[tuple[int, RuleEvidence]]) -> list[Row]:
+        return [_row(str(k).rjust(digits), each) for k, each in chosen]
+
+    if positive is None:
+        return [
+            (f"{label}: rows where …", f"of {label}",
+             rows([(k, e) for k, e in numbered if e.rule.label == label]), [])
+            for label in summary.rules.classes
+        ]  # fmt: skip
+    outliers = [(k, e) for k, e in numbered if e.rule.label == positive]
+    inliers = [(k, e) for k, e in numbered if e.rule.label != positive]
+    shown = inliers if every_rule else inliers[:FEW]
+    rest = inliers[len(shown) :]
+    n_rest = sum(e.rows for _, e in rest)
+    remark = [f"    … {len(rest)} more inlier rules for {n_rest:,} rows (--all)"] if rest else []
+    return [
+        ("Outliers are rows where …", "of outliers", rows(outliers), []),
+        ("Inliers are rows where …", "of inliers", rows(shown), remark),
+    ]
+
+
+def _row(number: str, evidence: RuleEvidence) -> Row:
+    """A rule with its figures. Clauses are kept whole when the line is broken."""
+    clauses = [str(clause).replace(" ", "\u00a0") for clause in evidence.rule.clauses]
+    words = "\u00a0\u00a0and\u00a0 ".join(clauses) or "everything"
+    figures = (f"{evidence.rows:,}", percent(evidence.precision), percent(evidence.share))
+    return (f"{number}  {words}", *figures)
+
+
+def percent(share: float) -> str:
+    """A share as a person reads it; never 100% or 0% where it is not."""
+    if math.isnan(share):
+        return "–"
+    for digits in (0, 1, 2):
+        text = f"{share:.{digits}%}"
+        if float(text[:-1]) not in (0.0, 100.0) or share in (0.0, 1.0):
+            return text
+    return ">99.99%" if share > 0.5 else "<0.01%"
+
+
+def fine_percent(share: float) -> str:
+    """A share with one decimal, as shares of rare things need."""
+    return f"{share:.1%}" if 0.001 <= share <= 0.999 else percent(share)
+
+
+def score_in_words(score: float, floor: float) -> str:
+    """A score with as many digits as it takes to see on which side of the floor it is."""
+    for digits in (2, 3, 4, 6):
+        text = f"{score:.{digits}f}"
+        if (float(text) > floor) == (score > floor) and (float(text) < 1.0 or score == 1.0):
+            return text
+    return repr(score)
+
+
+def figure_widths(tables: Sequence[tuple[Row, Sequence[Row]]]) -> list[int]:
+    """The widths of all columns but the first, over several tables that should line up."""
+    rows = [row for head, body in tables for row in (head, *body)]
+    return [max(len(row[k]) for row in rows) for k in range(1, len(rows[0]))]
+
+
+def fit(
+    head: Row, rows: Sequence[Row], width: int, widths: Sequence[int] | None = None
+) -> list[str]:
+    """A table whose first column is words, wrapped to what the figures leave of the width."""
+    widths = widths or figure_widths([(head, rows)])
+    room = max(20, width - sum(widths) - 2 * len(widths) - 2)
+    lines = []
+    for row in (head, *rows):
+        numbered = _NUMBER.match(row[0])
+        indent = " " * (numbered.end() if numbered else 0)
+        wrapped = textwrap.wrap(row[0], room, subsequent_indent=indent) or [""]
+        first, *more = (line.replace("\u00a0", " ") for line in wrapped)
+        cells = "".join("  " + c.rjust(w) for c, w in zip(row[1:], widths, strict=True))
+        lines.append(f" {first.rstrip().ljust(room)} {cells}")
+        lines += [f" {line}" for line in more]
+    return lines
+
+
+def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:
+    parts = [f"{summary.n_rows:,} rows", f"{summary.n_columns} columns"]
+    if summary.rules.positive is not None:
+        share = summary.n_outliers / summary.n_rows
+        parts.append(f"{summary.n_outliers:,} outliers ({fine_percent(share)})")
+    else:
+        parts.append(f"{len(summary.rules.classes)} classes")
+    parts.append(f"label: {summary.meaning}")
+    name = summary.source or "data"
+    first, *more = _flow([name, *parts], width)
+    return [paint(name, _BOLD) + first.removeprefix(name), *more]
+
+
+def _flow(parts: Iterable[str], width: int) -> list[str]:
+    """Parts side by side, three spaces apart, on as many lines as they need."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + 3 + len(part) <= width:
+            lines[-1] += f"   {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
+    rules = summary.rules
+    n = len(rules)
+    asked = f"asked for more than {summary.min_score:.2f}"
+    score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    lines = [
+        f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {score} ({asked}). "
+        f"{METHOD_NAMES[summary.method]}, disjoint rules."
+    ]
+    if not summary.floor_reached:
+        lines.append("The floor was not reached; these are the best rules on the way there.")
+    more = []
+    if rules.positive is not None:
+        missed = f"{summary.unexplained:,} outlier{'s' * (summary.unexplained != 1)}"
+        more.append(f"Not explained: {missed}.")
+    if summary.left_out:
+        names = [f"{name} ({why})" for name, why in summary.left_out.items()]
+        shown = names if len(names) <= 6 else [*names[:6], f"… {len(names) - 6} more"]
+        more.append(f"Left out: {', '.join(shown)}.")
+    lines += ["  ".join(more)] if more else []
+    if summary.held_out:
+        folds = summary.held_out
+        lines.append(
+            f"Stable?  {summary.score_name} {sum(folds) / len(folds):.2f} on rows kept aside "
+            f"({len(folds)} folds, {min(folds):.2f} to {max(folds):.2f})."
+        )
+    lines += [f"Note: {note}" for note in summary.notes]
+    wrapped = [f" {part}" for line in lines for part in textwrap.wrap(line, width - 1)]
+    if not summary.floor_reached:
+        wrapped = [paint(s, _WARN) if "floor was not" in s else s for s in wrapped]
+    return wrapped

@@ -1,0 +1,131 @@
+"""Rules by any method from a table's values, and their score on the rows they were not made for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.engines.memory import MemoryEngine
+from stair.errors import StairError
+from stair.grow import Step, grow, leaves_of
+from stair.labels import Labels
+from stair.objective import f1
+from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.table import Field, encode
+
+METHODS: Final = ("stair", "id3", "cart")
+
+Progress: TypeAlias = Callable[[str], None]
+Values: TypeAlias = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A method with its settings: values and class codes in, rules out."""
+
+    fields: tuple[Field, ...]
+    method: str
+    min_score: float
+    max_rule_length: int
+    max_total_length: int | None
+    labels: Labels
+    say: Progress
+
+    def __call__(
+        self, values: Values, codes: NDArray[np.int32]
+    ) -> tuple[RuleSet, tuple[Step, ...]]:
+        names = tuple(f.name for f in self.fields)
+        learn = self._stair if self.method == "stair" else self._tree
+        leaves, default, trace = learn(values, codes)
+        classes, positive = self.labels.classes, self.labels.positive
+        return rule_set_of(leaves, classes, names, default, positive), trace
+
+    def _stair(
+        self, values: Values, codes: NDArray[np.int32]
+    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
+        table = encode(self.fields, values, codes)
+        engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
+        growth = grow(
+            engine,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            max_total_length=self.max_total_length,
+            positive=self.labels.positive,
+            on_step=lambda s: self.say(f"learning: {s.n_rules} rules, score {s.score:.3f}"),
+        )
+        return leaves_of(growth, engine.scale), growth.root.label, tuple(growth.steps)
+
+    def _tree(
+        self, values: Values, codes: NDArray[np.int32]
+    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
+        from stair.trees import cart_leaves, id3_leaves
+
+        other = [f.name for f in self.fields if f.kind != "number"]
+        if other:
+            raise StairError(
+                f'method "{self.method}" takes numbers only, but {", ".join(other)} '
+                "are not; exclude them or use method stair"
+            )
+        self.say(f"learning: {self.method}")
+        X = np.column_stack([values[f.name] for f in self.fields])
+        names = [f.name for f in self.fields]
+        positive, floor = self.labels.positive, self.min_score
+        if self.method == "id3":
+            found = id3_leaves(
+                X, codes, None, names, positive=positive, min_score=floor,
+                start_depth=3, max_depth=None, random_state=0,
+            )  # fmt: skip
+        else:
+            found = cart_leaves(
+                X, codes, None, names, positive=positive, min_score=floor,
+                criterion="entropy", random_state=0,
+            )  # fmt: skip
+        return (*found, ())
+
+
+def predicted_classes(rules: RuleSet, values: Values) -> NDArray[np.intp]:
+    """The class index of each row by the rules."""
+    labels = [rules.classes.index(rule.label) for rule in rules.rules]
+    places = np.array([*labels, rules.classes.index(rules.default)])
+    predicted: NDArray[np.intp] = places[rules.assign(values)]
+    return predicted
+
+
+def score_of_classes(
+    predicted: NDArray[np.intp], codes: NDArray[np.int32], positive: int | None
+) -> float:
+    if positive is None:
+        return float((predicted == codes).mean())
+    hits = int(((predicted == positive) & (codes == positive)).sum())
+    return f1(hits, int((predicted == positive).sum()), int((codes == positive).sum()))
+
+
+def held_out_scores(
+    learn: Learner,
+    values: Values,
+    codes: NDArray[np.int32],
+    folds: int,
+    say: Progress,
+) -> tuple[float, ...]:
+    """The score on rows kept aside, fold by fold."""
+    if folds < 2:
+        return ()
+    smallest = int(np.bincount(codes).min())
+    if smallest < folds:
+        raise StairError(
+            f"validate={folds} needs at least {folds} rows of each class, but one has {smallest}"
+        )
+    from sklearn.model_selection import StratifiedKFold
+
+    scores = []
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
+    for number, (train, test) in enumerate(splitter.split(codes, codes), start=1):
+        say(f"checking on rows kept aside: fold {number} of {folds}")
+        rules, _ = learn({n: a[train] for n, a in values.items()}, codes[train])
+        predicted = predicted_classes(rules, {n: a[test] for n, a in values.items()})
+        scores.append(score_of_classes(predicted, codes[test], learn.labels.positive))
+    return tuple(scores)

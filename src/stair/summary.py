@@ -1,0 +1,446 @@
+"""From a table and a verdict to a Summary: the rules, what speaks for them, and what does not.
+
+Every figure in a Summary is counted from its final rules on all rows, never carried along.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stair import io
+from stair.errors import StairError, no_such_column
+from stair.evidence import RuleEvidence, evidence_of
+from stair.grow import Step
+from stair.labels import Labels, labels_from_scores, read_labels
+from stair.learn import (
+    METHODS,
+    Learner,
+    Progress,
+    held_out_scores,
+    predicted_classes,
+    score_of_classes,
+)
+from stair.objective import reaches
+from stair.rules import Explanation, Rule, RuleSet
+from stair.table import Field, choose_fields, is_missing, read_values
+from stair.verdicts import labels_from_detector
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Rules with their evidence and where they come from. Print it, or ask it about a row."""
+
+    rules: RuleSet
+    fields: tuple[Field, ...]
+    evidence: tuple[RuleEvidence, ...]
+    method: str
+    score: float
+    min_score: float
+    n_rows: int
+    n_columns: int
+    meaning: str
+    source: str
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    trace: tuple[Step, ...]
+    unexplained: int  # outliers that no outlier rule covers
+    held_out: tuple[float, ...] = ()  # the score of each fold on rows kept aside
+    _values: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
+    _data: Any = field(default=None, repr=False)
+
+    @property
+    def floor_reached(self) -> bool:
+        return reaches(self.score, self.min_score)
+
+    @property
+    def score_name(self) -> str:
+        return "F1" if self.rules.positive is not None else "accuracy"
+
+    @property
+    def n_outliers(self) -> int:
+        """Rows of the outlier class; 0 where there is none."""
+        if self.rules.positive is None:
+            return 0
+        return int(self.rules.totals[self.rules.classes.index(self.rules.positive)])
+
+    def explain(self, row: Any) -> Explanation:
+        """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
+        table = io.from_object(_row_as_table(row, self)).columns
+        used = {clause.feature for rule in self.rules for clause in rule.clauses}
+        fields = [f for f in self.fields if f.name in used]
+        values = read_values(fields, table)
+        return self.rules.explain({name: array[0] for name, array in values.items()})
+
+    def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
+        """The row numbers (from 0) that a rule covers, the first of which is rule 0."""
+        one = self.rules[rule] if isinstance(rule, int | np.integer) else rule
+        return self._rows[np.flatnonzero(one.covers(self._values))]
+
+    def matches(self, rule: int | Rule) -> Any:
+        """The rows that a rule covers, as the kind of table that was given."""
+        return _take(self._data, self.matching_rows(rule))
+
+    def unexplained_rows(self) -> NDArray[np.intp]:
+        """The row numbers of outliers that no outlier rule covers."""
+        return self._rows[self._unexplained]
+
+    _unexplained: NDArray[np.bool_] = field(
+        default_factory=lambda: np.empty(0, np.bool_), repr=False
+    )
+
+    def to_text(self, width: int = 80, *, every_rule: bool = False, colour: bool = False) -> str:
+        """The summary as a table for a terminal."""
+        from stair.export import to_text
+
+        return to_text(self, width, every_rule=every_rule, colour=colour)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The rules as JSON; written to a file where a path is given."""
+        from stair.export import to_json
+
+        return _written(to_json(self), path)
+
+    def to_sql(
+        self, table: str = "data", path: str | Path | None = None, dialect: str = "duckdb"
+    ) -> str:
+        """The rules as a query that labels each row of a table."""
+        from stair.export import to_sql
+
+        return _written(to_sql(self.rules, self.fields, table, dialect), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page of its own with the rules and what speaks for them."""
+        from stair.report import to_html
+
+        return _written(to_html(self), path)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        from stair.report import to_fragment
+
+        return to_fragment(self)
+
+
+def summarize(
+    data: Any,
+    labels: str | ArrayLike | None = None,
+    scores: str | ArrayLike | None = None,
+    contamination: float | int | None = None,
+    detector: Any = None,
+    *,
+    method: str = "stair",
+    min_score: float = 0.8,
+    max_rule_length: int = 10,
+    max_total_length: int | None = None,
+    positive: Any = None,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    time_parts: bool = False,
+    validate: int = 0,
+    random_state: int | None = 0,
+    table: str | None = None,
+    query: str | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Rules that say which rows a detector calls outliers, and why.
+
+    Parameters
+    ----------
+    data : DataFrame, Arrow table, array, dict of columns or path
+        The rows. A path may be CSV, Parquet, JSON lines, Excel, DuckDB or SQLite (`table` or
+        `query` say what to read of a database).
+    labels : str or array, optional
+        The verdict: a column's name or an array (0/1, bool, -1/+1, words, more classes).
+    scores : str or array, optional
+        Outlier scores instead, the higher the more outlying; needs `contamination`.
+    contamination : float or int, optional
+        The share (up to 0.5) or the number of rows to call outliers.
+    detector : object or str, optional
+        A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
+    method : {"stair", "id3", "cart"}
+        How the rules are learned.
+    min_score : float
+        The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
+    max_rule_length : int
+        The most attributes that one rule may have.
+    max_total_length : int, optional
+        The largest total length of all rules.
+    positive : value, optional
+        The label that means outlier.
+    include, exclude : list of column names
+        What the rules may speak of; what they may not.
+    kinds : dict
+        The kind of a column where it should not be guessed: number, category, time or text.
+    time_parts : bool
+        Whether the hour and the weekday of a time are attributes of their own.
+    validate : int
+        With 2 or more, the rules are also learned on so many folds and scored on the rest.
+    random_state : int
+        For a named detector that draws at random.
+    name : str
+        What to call the data in the output; the file's name by default.
+    progress : function
+        Called with a few words now and then.
+
+    Returns
+    -------
+    Summary
+    """
+    _check_settings(method, min_score, max_rule_length, max_total_length, validate)
+    say = progress or (lambda _: None)
+    held = {name for name in (labels, scores) if isinstance(name, str)}
+    frame = _read(data, table, query, include, exclude, held, say)
+    verdict, taken = _verdict(frame, labels, scores, contamination, detector, positive, kinds,
+                              include, exclude, random_state, say)  # fmt: skip
+    columns = {name: array for name, array in frame.columns.items() if name not in taken}
+    fields, left_out = choose_fields(
+        columns, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
+        time_parts=time_parts,
+    )  # fmt: skip
+    left_out |= {name: "excluded" for name in exclude if name not in frame.columns}
+    rows = np.flatnonzero(verdict.codes >= 0)
+    values = read_values(fields, columns)
+    if len(rows) < frame.n_rows:
+        values = {name: array[rows] for name, array in values.items()}
+    codes = verdict.codes[rows]
+    learn = Learner(fields, method, min_score, max_rule_length, max_total_length, verdict, say)
+    rules, trace = learn(values, codes)
+    held_out = held_out_scores(learn, values, codes, validate, say)
+    predicted = predicted_classes(rules, values)
+    missed = (codes == verdict.positive) & (predicted != verdict.positive)
+    return Summary(
+        rules=rules,
+        fields=fields,
+        evidence=evidence_of(rules, values, codes, verdict),
+        method=method,
+        score=score_of_classes(predicted, codes, verdict.positive),
+        min_score=min_score,
+        n_rows=len(rows),
+        n_columns=len(columns),
+        meaning=verdict.meaning,
+        source=name or frame.source,
+        left_out=left_out,
+        notes=(*frame.notes, *verdict.notes),
+        settings={
+            "method": method,
+            "min_score": min_score,
+            "max_rule_length": max_rule_length,
+            "max_total_length": max_total_length,
+            "time_parts": time_parts,
+            "validate": validate,
+            "random_state": random_state,
+        },
+        versions=_versions(),
+        trace=trace,
+        unexplained=int(missed.sum()) if verdict.positive is not None else 0,
+        held_out=held_out,
+        _values=values,
+        _rows=rows,
+        _data=frame if isinstance(data, str | Path) else data,
+        _unexplained=missed,
+    )
+
+
+def _check_settings(
+    method: str,
+    min_score: float,
+    max_rule_length: int,
+    max_total_length: int | None,
+    validate: int,
+) -> None:
+    if method not in METHODS:
+        raise StairError(f"no method {method!r}; methods are {', '.join(METHODS)}")
+    if not 0 <= min_score <= 1:
+        raise StairError(f"the floor is {min_score:g}; expected a score from 0 to 1")
+    if max_rule_length < 1:
+        raise StairError(f"the longest rule is {max_rule_length}; expected at least 1 attribute")
+    if max_total_length is not None and max_total_length < 0:
+        raise StairError(f"the total length is {max_total_length}; expected at least 0")
+    if validate < 0 or validate == 1:
+        raise StairError(f"validate={validate}; expected 0 (off) or at least 2 folds")
+
+
+def _read(
+    data: Any,
+    table: str | None,
+    query: str | None,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    held: Collection[str],
+    say: Progress,
+) -> io.Frame:
+    """The data; of a file only the columns that are needed. `held` hold the verdict."""
+    if not isinstance(data, str | Path):
+        if table is not None or query is not None:
+            raise StairError("table= and query= are for a database file, but data is no path")
+        frame = io.from_object(data)
+        for name in exclude:
+            if name not in frame.columns:
+                raise no_such_column(name, frame.columns, "the data")
+        return frame
+    say(f"reading {Path(data).name}")
+    wanted = None
+    if include is not None or exclude:
+        names = io.column_names(data, table=table, query=query)
+        for name in (*(include or ()), *exclude, *held):
+            if name not in names:
+                raise no_such_column(name, names, Path(data).name)
+        chosen = set(names if include is None else include) - set(exclude) | set(held)
+        wanted = [name for name in names if name in chosen]
+    return io.read(data, table=table, query=query, columns=wanted)
+
+
+def _verdict(
+    frame: io.Frame,
+    labels: Any,
+    scores: Any,
+    contamination: float | int | None,
+    detector: Any,
+    positive: Any,
+    kinds: Mapping[str, str] | None,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    random_state: int | None,
+    say: Progress,
+) -> tuple[Labels, set[str]]:
+    """One label per row, and the columns that held it: the rules must not speak of those."""
+    sources = {"labels": labels, "scores": scores, "detector": detector}
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) != 1:
+        got = " and ".join(given) or "none of them"
+        raise StairError(f"give one of labels, scores and detector; got {got}")
+    taken = {name for name in (labels, scores) if isinstance(name, str)}
+    if labels is not None:
+        if contamination is not None:
+            raise StairError("contamination goes with scores or a detector, not with labels")
+        array, name = _column_or_array(frame, labels, "labels")
+        return read_labels(array, positive=positive, name=name or "labels"), taken
+    if positive is not None:
+        raise StairError("positive names the outlier among labels; it does not go with scores")
+    if scores is not None:
+        array, name = _column_or_array(frame, scores, "scores")
+        return labels_from_scores(array, contamination, name=name or "scores"), taken
+    matrix, names = _matrix(frame, include, exclude, kinds)
+    say("looking for outliers")
+    if isinstance(detector, str):
+        from stair import detect
+
+        return detect.find(
+            detector, matrix, contamination=contamination, random_state=random_state
+        ), set()
+    return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
+
+
+def _column_or_array(
+    frame: io.Frame, given: Any, what: str
+) -> tuple[NDArray[Any] | Any, str | None]:
+    """A column of the table by name, or an array of one value per row."""
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise no_such_column(given, frame.columns, frame.source or "the data")
+        return frame.columns[given], given
+    n_given = len(given) if hasattr(given, "__len__") else -1
+    if n_given != frame.n_rows:
+        raise StairError(f"{what} has {n_given} values, but the data has {frame.n_rows} rows")
+    return given, None
+
+
+def _matrix(
+    frame: io.Frame,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+) -> tuple[NDArray[np.float64], list[str]]:
+    """The table as plain numbers for a detector: missing values at the median, categories by how
+    rare they are, text left out."""
+    fields, _ = choose_fields(frame.columns, include=include, exclude=exclude, kinds=kinds)
+    parts: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    for name, array in read_values(fields, frame.columns).items():
+        kind = next(f.kind for f in fields if f.name == name)
+        if kind == "text":
+            continue
+        if kind == "category":
+            seen, places, counts = np.unique(
+                np.array([str(v) for v in array.tolist()]), return_inverse=True, return_counts=True
+            )
+            del seen
+            column = -np.log(counts / len(array))[places]
+        elif kind == "time":
+            column = array.astype(np.int64).astype(np.float64)
+            column[is_missing(array)] = np.nan
+        else:
+            column = array.astype(np.float64)
+        gone = np.isnan(column)
+        if gone.any():
+            column = np.where(gone, np.median(column[~gone]), column)
+        parts.append(column)
+        names.append(name)
+    if not parts:
+        raise StairError("a detector needs at least one column that is not text")
+    return np.column_stack(parts), names
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {
+        "stair": version("stair"),
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "scikit-learn": version("scikit-learn"),
+    }
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        io.atomic_write(Path(path), text)
+    return text
+
+
+def _row_as_table(row: Any, summary: Summary) -> Any:
+    """One row, however it is given, as a table of one row."""
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:  # a pandas Series
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        return [dict(row)]
+    if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
+        names = [f.source for f in summary.fields if f.part is None]
+        if len(row) != len(names):
+            raise StairError(
+                f"the row has {len(row)} values, expected {len(names)} ({', '.join(names)}); "
+                "give it as a mapping of names to values"
+            )
+        return [dict(zip(names, row, strict=True))]
+    return row
+
+
+def _take(data: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a table, as the same kind of table."""
+    if isinstance(data, io.Frame):
+        return {name: array[rows] for name, array in data.columns.items()}
+    if isinstance(data, Mapping):
+        return {name: np.asarray(array)[rows] for name, array in data.items()}
+    if isinstance(data, np.ndarray):
+        return data[rows]
+    if isinstance(data, list):
+        return [data[row] for row in rows.tolist()]
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    if hasattr(data, "take"):  # Arrow
+        return data.take(rows)
+    return data[rows.tolist()]

@@ -1,0 +1,107 @@
+"""The picture in docs/architecture.md, held by walking the imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stair
+
+SOURCE = Path(stair.__file__).parent
+ROOMS = sorted(path for path in SOURCE.rglob("*.py"))
+
+# What each room may import of the house. A room that is not listed may import anything but cli.
+MAY_IMPORT = {
+    "objective": set(),
+    "decimals": set(),
+    "errors": set(),
+    "clauses": set(),
+    "match": {"clauses"},
+    "rules": {"clauses", "match"},
+    "columns": {"clauses", "decimals"},
+    "search": {"objective"},
+    "engines": {"clauses", "columns", "engines", "objective", "search"},
+    "grow": {"clauses", "engines", "objective", "rules", "search"},
+    "trees": {"clauses", "columns", "grow", "objective", "rules"},
+    "labels": {"errors"},
+    "verdicts": {"errors", "labels"},
+    "detect": {"errors", "labels"},
+    "evidence": {"labels", "rules"},
+    "learn": {"engines", "errors", "grow", "labels", "objective", "rules", "table", "trees"},
+    "io": {"errors"},
+    "datasets": {"errors"},
+    "demo": set(),
+    "progress": set(),
+    "table": {"clauses", "columns", "errors"},
+    "export": {"clauses", "errors", "evidence", "export", "rules", "summary", "table"},
+    "report": {"export", "report", "summary"},
+}
+
+
+def _imports(path: Path) -> set[str]:
+    """The rooms of the house that a file imports, at its top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "stair":
+                names = [f"stair.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("stair.")}
+    return found
+
+
+def _room(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[0]
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_room_knows_only_what_the_picture_allows(path: Path) -> None:
+    room = _room(path)
+    found = _imports(path)
+    assert "cli" not in found or room == "cli"
+    if room in MAY_IMPORT:
+        assert found <= MAY_IMPORT[room], f"{room} imports {found - MAY_IMPORT[room]}"
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_room_has_one_job(path: Path) -> None:
+    """A file past 500 lines has grown a second job; and there is no utils.py."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 500
+    assert path.stem not in {"utils", "helpers", "common", "misc"}
+
+
+def test_the_public_names_are_there() -> None:
+    """`__all__` is the promise: every name in it loads, and `dir` shows it."""
+    for name in stair.__all__:
+        assert getattr(stair, name) is not None
+        assert name in dir(stair)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = stair.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", ["stair", "stair.cli", "stair.rules", "stair.datasets"])
+def test_heavy_libraries_are_imported_late(module: str) -> None:
+    """`import stair` and `stair --help` must not pay for scikit-learn, scipy or pandas."""
+    code = (
+        f"import {module}, sys; "
+        "heavy = ('sklearn', 'scipy', 'pandas', 'duckdb', 'pyarrow'); "
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert done.stderr == ""
+
+
+def test_the_version_is_said_once() -> None:
+    """The package's metadata and the module agree."""
+    from importlib.metadata import version
+
+    assert stair.__version__ == version("stair")

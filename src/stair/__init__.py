@@ -12,34 +12,45 @@ if TYPE_CHECKING:
     from stair import datasets
     from stair.errors import FloorNotReached, StairError
     from stair.estimators import CART, ID3, Stair
-    from stair.rules import Explanation, Interval, Rule, RuleSet
+    from stair.rules import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
+    from stair.summary import Summary, summarize
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Among": "rules",
     "CART": "estimators",
     "Explanation": "rules",
     "FloorNotReached": "errors",
     "ID3": "estimators",
     "Interval": "rules",
+    "Mentions": "rules",
+    "Period": "rules",
     "Rule": "rules",
     "RuleSet": "rules",
     "Stair": "estimators",
     "StairError": "errors",
+    "Summary": "summary",
     "datasets": "",
+    "summarize": "summary",
 }
 
 __all__ = [
     "CART",
     "ID3",
+    "Among",
     "Explanation",
     "FloorNotReached",
     "Interval",
+    "Mentions",
+    "Period",
     "Rule",
     "RuleSet",
     "Stair",
     "StairError",
+    "Summary",
     "datasets",
+    "summarize",
 ]
 
 

@@ -417,7 +417,8 @@ def _row_as_table(row: Any, summary: Summary) -> Any:
     if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:  # a pandas Series
         row = row.to_dict()
     if isinstance(row, Mapping):
-        return [dict(row)]
+        is_table = all(isinstance(value, np.ndarray) and value.ndim for value in row.values())
+        return row if is_table else [dict(row)]
     if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
         names = [f.source for f in summary.fields if f.part is None]
         if len(row) != len(names):

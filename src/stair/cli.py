@@ -340,3 +340,7 @@ def _saved(path: Path) -> SavedRules:
     from stair.export import load
 
     return load(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -334,7 +334,8 @@ def _verdict(
     if scores is not None:
         array, name = _column_or_array(frame, scores, "scores")
         return labels_from_scores(array, contamination, name=name or "scores"), taken
-    matrix, names = _matrix(frame, include, exclude, kinds)
+    present = [name for name in exclude if name in frame.columns]
+    matrix, names = _matrix(frame, include, present, kinds)
     say("looking for outliers")
     if isinstance(detector, str):
         from stair import detect

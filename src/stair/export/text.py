@@ -128,7 +128,8 @@ def fit(
 
 
 def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:
-    parts = [f"{summary.n_rows:,} rows", f"{summary.n_columns} columns"]
+    n_columns = summary.n_columns
+    parts = [f"{summary.n_rows:,} rows", f"{n_columns} column{'s' * (n_columns != 1)}"]
     if summary.rules.positive is not None:
         share = summary.n_outliers / summary.n_rows
         parts.append(f"{summary.n_outliers:,} outliers ({fine_percent(share)})")

@@ -80,6 +80,9 @@ class Interval:
     def __post_init__(self) -> None:
         if math.isnan(self.low) or math.isnan(self.high):
             raise ValueError(f"a bound of {self.feature!r} is NaN; bounds must be numbers")
+        if self.low >= self.high:  # empty: one form, so that equal clauses are equal
+            object.__setattr__(self, "low", math.inf)
+            object.__setattr__(self, "high", math.inf)
 
     @property
     def n_bounds(self) -> int:
@@ -97,10 +100,8 @@ class Interval:
         return inside | np.isnan(x) if self.missing else inside
 
     def __and__(self, other: Interval) -> Interval:
-        """Both at once. An empty interval keeps one canonical form."""
+        """Both at once."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        if low >= high:
-            low = high = math.inf
         return Interval(self.feature, low, high, self.missing and other.missing)
 
     def __str__(self) -> str:
@@ -161,6 +162,9 @@ class Period:
     def __post_init__(self) -> None:
         for name in ("after", "until"):
             object.__setattr__(self, name, np.datetime64(getattr(self, name), "us"))
+        if self.after >= self.until:
+            object.__setattr__(self, "after", END)
+            object.__setattr__(self, "until", END)
 
     @property
     def n_bounds(self) -> int:
@@ -178,8 +182,6 @@ class Period:
 
     def __and__(self, other: Period) -> Period:
         after, until = max(self.after, other.after), min(self.until, other.until)
-        if after >= until:
-            after = until = END
         return Period(self.feature, after, until, self.missing and other.missing, self.whole_days)
 
     def time_in_words(self, time: np.datetime64) -> str:

@@ -121,6 +121,8 @@ class _Writer:
         if clause.only_missing:
             return f"{column} IS NULL" if clause.missing else "FALSE"
         free = Period(clause.feature)
+        if self._dialect == "sqlite":  # times are text of any form there, and known to 1/1000 s
+            column = f"strftime('%Y-%m-%d %H:%M:%f', {column})"
         parts = []
         if clause.after != free.after:
             parts.append(f"{column} > {self._time(clause.after, clause.whole_days)}")
@@ -130,8 +132,10 @@ class _Writer:
         return f"{inside} OR {column} IS NULL" if clause.missing else inside
 
     def _time(self, time: np.datetime64, whole_days: bool) -> str:
+        if self._dialect == "sqlite":
+            return literal(str(time.astype("datetime64[ms]")).replace("T", " "))
         day, _, clock = str(time.astype("datetime64[us]")).partition("T")
-        clock = clock.rstrip("0").rstrip(".") if "." in clock else clock
+        clock = clock.rstrip("0").rstrip(".")
         return literal(day if whole_days else f"{day} {clock}")
 
     def _among(self, clause: Among, column: str) -> str:

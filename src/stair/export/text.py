@@ -98,7 +98,7 @@ def score_in_words(score: float, floor: float) -> str:
     """A score with as many digits as it takes to see on which side of the floor it is."""
     for digits in (2, 3, 4, 6):
         text = f"{score:.{digits}f}"
-        if (float(text) > floor) == (score > floor) and (float(text) < 1.0 or score == 1.0):
+        if all(float(text) != edge or score == edge for edge in (floor, 1.0)):
             return text
     return repr(score)
 

@@ -194,7 +194,7 @@ class Stair(_RuleClassifier):
             positive=self._positive,
         )
         self.trace_ = growth.steps
-        return leaves_of(growth, engine.scale), growth.root.label
+        return leaves_of(growth, engine.unit), growth.root.label
 
     def _floor_message(self) -> str:
         limits = [f"at most {self.max_rule_length} attributes each"]

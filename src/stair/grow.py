@@ -134,7 +134,7 @@ class _Search:
         self._engine = engine
         self._max_rule_length = max_rule_length
         self._all = np.arange(len(engine.attributes), dtype=np.int64)
-        self._bits = entropy_scale(engine.n_classes) * engine.scale
+        self._bits = entropy_scale(engine.n_classes)
         self._columns_of: dict[int, list[int]] = {}
         for column, attribute in enumerate(engine.attributes.tolist()):
             self._columns_of.setdefault(attribute, []).append(column)
@@ -183,7 +183,7 @@ def grow(
     root = Node(group, 0, frozenset(), label)
     growth = Growth(root)
     score = _Score(root, positive)
-    total = purity([count / engine.scale for count in group.counts])  # A0
+    total = purity(group.counts)  # A0, in the engine's units: M does not depend on them
     length = 0  # B0
     heap: list[tuple[tuple[float, float, int, int], int, Node]] = []
     births = itertools.count()
@@ -228,9 +228,13 @@ def grow(
             total += split.gain
             length += split.extra_length
             step = Step(
-                stabilizer, objective(total, length, stabilizer), total, length,
-                score.value(), len(growth.steps) + 2,
-            )  # fmt: skip
+                stabilizer,
+                math.ldexp(objective(total, length, stabilizer), engine.unit),
+                math.ldexp(total, engine.unit),
+                length,
+                score.value(),
+                len(growth.steps) + 2,
+            )
             growth.steps.append(step)
             if step.score > best and not growth.floor_reached:
                 best, growth.kept = step.score, len(growth.steps)
@@ -240,9 +244,13 @@ def grow(
     return growth
 
 
-def leaves_of(growth: Growth, scale: float) -> list[Leaf]:
-    """The rules to keep, with true weights in place of the engine's."""
+def leaves_of(growth: Growth, unit: int) -> list[Leaf]:
+    """The rules to keep, with true weights in place of the engine's whole numbers."""
     return [
-        Leaf(node.clauses(), node.label, tuple(count / scale for count in node.group.counts))
+        Leaf(
+            node.clauses(),
+            node.label,
+            tuple(math.ldexp(count, unit) for count in node.group.counts),
+        )
         for node in growth.leaves()
     ]

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib import import_module
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, TextIO, TypeAlias, cast
 
@@ -348,6 +348,8 @@ def _opened(
             yield opened
         except OSError as error:
             raise StairError(f"cannot read {path.name}: {_reason(error)}.") from error
+        except UnicodeError as error:  # beyond the part that was checked, or a file that changed
+            raise StairError(f"{path.name} is not text in one encoding; pass encoding=.") from error
 
 
 def _check_options(
@@ -509,8 +511,8 @@ def _open_csv(text: _Text, separator: str | None, ending: str, reader: _Reader) 
     def load(places: list[int]) -> list[tuple[Array, bool]]:
         assert separator is not None
         layout = _Layout(text, separator, header, places)
-        pieces = _pieces_by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
-        return _pieces_by_plain_reader(layout) if pieces is None else pieces
+        columns = _by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
+        return _by_plain_reader(layout) if columns is None else columns
 
     names = [name.strip() for name in header]
     return _Table(names, load, list(text.notes), "has a header but no rows")
@@ -533,8 +535,8 @@ def _find_separator(text: _Text, ending: str) -> str:
     is reported later by its line.
     """
     with text.characters() as file:
-        head = file.read(_HEAD)
-        cut = len(head) == _HEAD
+        head = file.read(_HEAD // 8)  # characters of up to four bytes, none beyond those checked
+        cut = bool(file.read(1))
     order = "\t,;|" if ending == ".tsv" else ",;\t|"
     best, best_rank = order[0], (False, 1)
     for separator in order:
@@ -568,29 +570,25 @@ def _rows(text: _Text, separator: str) -> Iterator[Iterator[list[str]]]:
 
 def _checked_rows(name: str, reader: Any) -> Iterator[list[str]]:
     expected = -1  # not known yet
+    line = 1  # where the row begins: one with quoted line breaks ends further down
     try:
         for row in reader:
-            if len(row) != expected:
-                if not row:
-                    continue
+            if len(row) != expected and row:
                 if expected > 0:
-                    breaks = sum(len(re.findall("\r\n|\r|\n", value)) for value in row)
                     fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
-                    raise StairError(
-                        f"{name} line {reader.line_num - breaks} has {fields}, expected {expected}"
-                    )
+                    raise StairError(f"{name} line {line} has {fields}, expected {expected}")
                 expected = len(row)
-            yield row
+            line = reader.line_num + 1
+            if row:
+                yield row
     except csv.Error as error:
         why = "a quoted field does not end as it should"
         if "limit" in str(error):
             why = f"a field is longer than {_LONGEST_FIELD:,} characters"
-        raise StairError(
-            f"{name} line {reader.line_num}: {why}; is a closing quote missing or too many?"
-        ) from None
+        raise StairError(f"{name} line {line}: {why}; check the quotes there.") from None
 
 
-def _pieces_by_plain_reader(layout: _Layout) -> list[tuple[Array, bool]]:
+def _by_plain_reader(layout: _Layout) -> list[tuple[Array, bool]]:
     """Read with the standard library, some rows at a time, so that memory holds typed columns only.
 
     A column that turns out to be text after some rows looked like numbers is read a second time.
@@ -635,11 +633,11 @@ class _Unsure(Exception):  # noqa: N818 - not a failure, only a reason to read o
     """DuckDB may read this file differently from the plain reader."""
 
 
-def _pieces_by_duckdb(layout: _Layout, forced: bool) -> list[tuple[Array, bool]] | None:
+def _by_duckdb(layout: _Layout, forced: bool) -> list[tuple[Array, bool]] | None:
     """Read with DuckDB, several times faster; None where the plain reader has to do it.
 
     DuckDB is more lenient than we are (it forgives a trailing separator, for example), so that it
-    is only believed where we can check that it found the same fields: see `_check_shape`. An error
+    is only believed where we can check that it found the same fields: see `_shape`. An error
     that it reports is left to the plain reader too, which says it in our words or reads the file.
     """
     duckdb = _optional("duckdb")
@@ -697,8 +695,12 @@ def _duckdb_csv(con: Any, path: Path, layout: _Layout) -> list[tuple[Array, bool
     guesses = _guesses(layout)
     counts = ["count(*)", "0"]
     if shape.quotes:
-        inside = (f"length(c{i}) - length(replace(c{i}, ?, ''))" for i in range(width))
-        counts[1] = "coalesce(sum(" + " + ".join(f"coalesce({n}, 0)" for n in inside) + "), 0)"
+        inside = (
+            f"CASE WHEN contains(c{i}, chr({ord(separator)})) "
+            f"THEN length(c{i}) - length(replace(c{i}, chr({ord(separator)}), '')) ELSE 0 END"
+            for i in range(width)
+        )
+        counts[1] = f"coalesce(sum({' + '.join(inside)}), 0)"
     missing = ", ".join(f"'{token}'" for token in sorted(_MISSING))
     tested = [i for i, guess in guesses.items() if guess in ("int", "float", "none")]
     for i in tested:
@@ -707,10 +709,7 @@ def _duckdb_csv(con: Any, path: Path, layout: _Layout) -> list[tuple[Array, bool
             fits = f"regexp_full_match(c{i}, '{pattern}') AND TRY_CAST(c{i} AS {kind}) IS NOT NULL"
             wanted = kind == "DOUBLE" or guesses[i] != "float"
             counts.append(f"count(*) FILTER ({fits})" if wanted else "-1")
-    separators = [separator] * (width if shape.quotes else 0)
-    found = con.execute(
-        f"SELECT {', '.join(counts)} FROM {source}", [*separators, *given]
-    ).fetchone()
+    found = con.execute(f"SELECT {', '.join(counts)} FROM {source}", given).fetchone()
     n_rows, inside_values = int(found[0]), int(found[1])
     inside_header = sum(name.count(separator) for name in layout.header)
     if shape.separators != (width - 1) * (n_rows + 1) + inside_values + inside_header:
@@ -762,22 +761,20 @@ def _shape(path: Path, layout: _Layout) -> _Shape:
     """Count what tells whether DuckDB finds the same fields as we do; refuse where it might not.
 
     Refused are files with one column (a blank line is a value to DuckDB), with line ends of more
-    than one kind, that begin with a blank line, and with blanks around a quoted field.
+    than one kind, that begin with a blank, and with blanks around a quoted field.
     """
     separator = layout.separator
     if len(layout.header) == 1 or separator not in ",;\t|":
         raise _Unsure("one column, or an unusual separator")
     mark = separator.encode()
-    blanks = b" \t".replace(mark, b"")
-    stray = re.compile(b'(?:^|[\r\n%b])[%b]+"|"[%b]+(?:[\r\n%b]|$)' % (mark, blanks, blanks, mark))
     shape = _Shape()
     feeds = returns = pairs = 0
     with path.open("rb") as file:
         first = True
         while block := file.read(_BLOCK):
             block += file.readline()  # a block ends where a line ends: nothing is cut in two
-            if first and block.removeprefix(codecs.BOM_UTF8)[:1] in (b"\r", b"\n"):
-                raise _Unsure("a blank line at the top")
+            if first and block.removeprefix(codecs.BOM_UTF8)[:1] in (b"\r", b"\n", b" ", b"\t"):
+                raise _Unsure("a blank at the top")
             first = False
             shape.separators += block.count(mark)
             feeds += block.count(b"\n")
@@ -785,11 +782,22 @@ def _shape(path: Path, layout: _Layout) -> _Shape:
             pairs += block.count(b"\r\n")
             if b'"' in block:
                 shape.quotes = True
-                if (b' "' in block or b'" ' in block or b"\t" in block) and stray.search(block):
+                if _has_stray_blanks(block, mark):
                     raise _Unsure("blanks around quotes")
     if returns and not returns == pairs == feeds:
         raise _Unsure("several kinds of line ends")
     return shape
+
+
+def _has_stray_blanks(block: bytes, mark: bytes) -> bool:
+    """Whether blanks lie between a quote and the edge of a field; DuckDB drops them there."""
+    blanks = [blank for blank in (b" ", b"\t") if blank != mark]
+    edges = [mark, b"\r", b"\n", *blanks]
+    return block[-1:] in blanks or any(
+        (blank + b'"' in block and any(edge + blank + b'"' in block for edge in edges))
+        or (b'"' + blank in block and any(b'"' + blank + edge in block for edge in edges))
+        for blank in blanks
+    )
 
 
 # Text to values ----------------------------------------------------------------------------------
@@ -811,10 +819,11 @@ def _typed(values: Sequence[str]) -> _Piece:
     found = _numbers(values)
     if found is not None:
         return found
-    absent = np.fromiter(map(_is_missing_text, values), dtype=np.bool_, count=len(values))
+    stripped = list(map(str.strip, values))
+    absent = _missing_texts(stripped)
     if absent.all():
         return "none", np.full(len(values), math.nan)
-    present = [v.strip() for v, gone in zip(values, absent.tolist(), strict=True) if not gone]
+    present = list(compress(stripped, ~absent)) if absent.any() else stripped
     found = (_numbers(present) if absent.any() else None) or _truths(present) or _moments(present)
     if found is None:
         return "text", _as_text(values, absent)
@@ -833,14 +842,14 @@ def _typed(values: Sequence[str]) -> _Piece:
     return kind, spread
 
 
-def _is_missing_text(value: str) -> bool:
-    return value in _MISSING or value.strip() in _MISSING
+def _missing_texts(stripped: Sequence[str]) -> NDArray[np.bool_]:
+    return np.fromiter(map(_MISSING.__contains__, stripped), dtype=np.bool_, count=len(stripped))
 
 
 def _as_text(values: Sequence[str], absent: NDArray[np.bool_] | None) -> Array:
     """The texts as they are, None for the missing ones."""
     if absent is None:
-        absent = np.fromiter(map(_is_missing_text, values), dtype=np.bool_, count=len(values))
+        absent = _missing_texts(list(map(str.strip, values)))
     array = np.empty(len(values), dtype=object)
     array[:] = values
     array[absent] = None
@@ -891,20 +900,15 @@ def _moments(values: Sequence[str]) -> _Piece | None:
     first = _DATE.fullmatch(values[0])
     if first is None:
         return None
-    matches = list(map(_DATE.fullmatch, values))
+    matches = map(_DATE.fullmatch, set(values))
     if not all(m is not None and (m[1] is None) == (first[1] is None) for m in matches):
         return None
     try:
         if first[1] is None:  # 26 characters: down to the microsecond
             return "date", np.array(values, dtype="U26").astype(_EPOCH_UNIT)
-        moved = [dt.datetime.fromisoformat(v).astimezone(dt.UTC) for v in values]
-        return "zoned", _naive(moved)
+        return "zoned", _times([dt.datetime.fromisoformat(v) for v in values])
     except (ValueError, OverflowError):  # 31 February; a first or last day that leaves the calendar
         return None
-
-
-def _naive(moments: Iterable[dt.datetime]) -> Array:
-    return np.array([m.replace(tzinfo=None) for m in moments], dtype=_EPOCH_UNIT)
 
 
 def _join(pieces: Sequence[_Piece]) -> tuple[Array, bool] | None:

@@ -57,7 +57,7 @@ class Learner:
             positive=self.labels.positive,
             on_step=lambda s: self.say(f"learning: {s.n_rules} rules, score {s.score:.3f}"),
         )
-        return leaves_of(growth, engine.scale), growth.root.label, tuple(growth.steps)
+        return leaves_of(growth, engine.unit), growth.root.label, tuple(growth.steps)
 
     def _tree(
         self, values: Values, codes: NDArray[np.int32]

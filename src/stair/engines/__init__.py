@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     n_classes: int
     attributes: NDArray[np.int64]  # of each column: several columns may tell of one attribute
-    scale: float  # counts are this many times the true weights
+    unit: int  # counts are whole numbers of 2**unit
 
     def root(self) -> Group:
         """All rows."""

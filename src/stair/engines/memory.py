@@ -53,7 +53,7 @@ class MemoryEngine:
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
         self._columns = columns
         self._values = values
-        whole, self.scale = _fixed_point(weights)
+        whole, self.unit = _fixed_point(weights)
         table = log_table(len(labels) if whole is None else int(whole.sum()))
         self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
@@ -152,12 +152,21 @@ def _n_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, float]:
-    """Weights as whole numbers, and how many times the true weights they are."""
+def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, int]:
+    """Weights as whole numbers of 2**unit, and the unit.
+
+    Exact wherever they can be; and then weights that differ by a power of two alone become the
+    same numbers, so that ties are broken alike.
+    """
     if weights is None:
-        return None, 1.0
-    if np.array_equal(weights, np.rint(weights)):
-        return weights.astype(np.int64), 1.0
-    scale = 2.0 ** np.floor(np.log2(FIXED_POINT_TOTAL / weights.sum()))
+        return None, 0
+    if np.array_equal(weights, np.rint(weights)) and weights.sum() <= FIXED_POINT_TOTAL:
+        return weights.astype(np.int64), 0
+    fractions, exponents = np.frexp(weights)
+    digits = np.ldexp(fractions, 53).astype(np.int64)
+    unit = int((exponents - 54 + np.frexp((digits & -digits).astype(np.float64))[1]).min())
+    largest = int(exponents.max())
+    needed = largest + math.ceil(math.log2(np.ldexp(weights, -largest).sum()))
+    unit = max(unit, needed - int(math.log2(FIXED_POINT_TOTAL)))
     # No row may vanish for its smallness: a row that is there counts.
-    return np.maximum(np.rint(weights * scale), 1.0).astype(np.int64), float(scale)
+    return np.maximum(np.rint(np.ldexp(weights, -unit)), 1.0).astype(np.int64), unit

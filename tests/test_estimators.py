@@ -599,7 +599,7 @@ def test_bad_floor_is_refused(estimator: Any, value: Any) -> None:
         (ID3(start_depth=0), "start_depth=0; expected a whole number of at least 1"),
         (ID3(start_depth=1.5), r"start_depth=1\.5; expected a whole number"),
         (ID3(start_depth=None), "start_depth=None; expected a whole number"),
-        (ID3(start_depth=4, max_depth=3), "max_depth=3; expected a whole number of at least 4"),
+        (ID3(start_depth=4, max_depth=3), "max_depth=3 is less than start_depth=4"),
         (ID3(max_depth=5.0), r"max_depth=5\.0; expected a whole number"),
         (CART(criterion="log_loss"), "criterion='log_loss'; expected 'entropy' or 'gini'"),
         (CART(criterion=None), "criterion=None; expected 'entropy' or 'gini'"),
@@ -741,3 +741,29 @@ def test_clone_has_the_parameters_and_nothing_learned(model: Any) -> None:
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "rules_")
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    """A rule could not tell them apart; with older scikit-learn it said "a is impossible"."""
+    frame = pd.DataFrame(PAYMENTS, columns=["a"] * np.shape(PAYMENTS)[1])
+    with pytest.raises(ValueError, match=r"two columns are called 'a'|unique"):
+        Stair().fit(frame, FRAUD)
+
+
+def test_labels_without_an_order_are_refused() -> None:
+    """None among words raised a TypeError about '<'."""
+    with pytest.raises(ValueError, match="y mixes values of the types NoneType, str"):
+        Stair().fit([[1.0], [2.0], [3.0]], np.array(["a", None, "b"], dtype=object))
+
+
+def test_a_few_rows_of_great_weight_need_little_memory() -> None:
+    """Six rows of weight ten million once built a table of 66 million logarithms."""
+    X = np.arange(6.0)[:, None]
+    model = Stair().fit(X, [0, 0, 0, 0, 1, 1], np.full(6, 1.1e7))
+    assert str(model.rules_[0]) == "x0 > 3"
+
+
+def test_explain_takes_pandas_words_for_missing() -> None:
+    model = Stair().fit(PAYMENTS, FRAUD)
+    row = dict.fromkeys(model.rules_.features, pd.NA)
+    assert "no rule covers it" in str(model.explain(row))

@@ -37,7 +37,6 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values, targets = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
         )
-        check_classification_targets(targets)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
@@ -45,7 +44,7 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not seen.any():
                 raise StairError("all sample weights are 0, so there is no row to learn from")
             values, targets, weights = values[seen], targets[seen], weights[seen]
-        self.classes_, labels = np.unique(targets, return_inverse=True)
+        self.classes_, labels = _classes(targets)
         if len(self.classes_) < 2:
             raise StairError(
                 f"y has only one class ({self.classes_[0]}), so there is nothing to tell apart; "
@@ -118,10 +117,14 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels.index(self.pos_label)
 
     def _names(self) -> tuple[str, ...]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
+        given = getattr(self, "feature_names_in_", None)
+        if given is None:
             return tuple(f"x{j}" for j in range(self.n_features_in_))
-        return tuple(map(str, names))
+        names = tuple(map(str, given))
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise StairError(f"two columns are called {twice!r}; rules need names of their own")
+        return names
 
     def _score_of(self, leaves: list[Leaf]) -> float:
         groups = ((leaf.label, leaf.counts) for leaf in leaves)
@@ -242,7 +245,12 @@ class ID3(_RuleClassifier):
         super()._check_parameters()
         _check_count("start_depth", self.start_depth, 1)
         if self.max_depth is not None:
-            _check_count("max_depth", self.max_depth, self.start_depth)
+            _check_count("max_depth", self.max_depth, 1)
+            if self.max_depth < self.start_depth:
+                raise StairError(
+                    f"max_depth={self.max_depth} is less than start_depth={self.start_depth}; "
+                    "expected at least as much"
+                )
 
     def _learn(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
@@ -295,6 +303,19 @@ class CART(_RuleClassifier):
             X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
             criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip
+
+
+def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes in order, and the place of each label among them."""
+    try:
+        check_classification_targets(targets)
+        return np.unique(targets, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in targets.tolist()})
+        raise StairError(
+            f"y mixes values of the types {', '.join(kinds)}, which have no order; "
+            "give all labels as one type"
+        ) from None
 
 
 def _check_number(name: str, value: Any, low: float, high: float) -> None:

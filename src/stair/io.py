@@ -14,7 +14,6 @@ import codecs
 import contextlib
 import csv
 import datetime as dt
-import difflib
 import glob
 import gzip
 import io
@@ -41,7 +40,7 @@ from typing import IO, Any, BinaryIO, Literal, TextIO, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.errors import StairError, did_you_mean, folded, no_such_column
 
 __all__ = [
     "Frame",
@@ -225,28 +224,8 @@ def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) ->
     place = {name: i for i, name in enumerate(names)}
     for name in wanted:
         if name not in place:
-            raise StairError(
-                f'no column "{name}" in {source}.{_did_you_mean(str(name), names)} '
-                f"Columns: {_folded(names)}"
-            )
+            raise no_such_column(str(name), names, source)
     return sorted({place[name] for name in wanted})
-
-
-def _did_you_mean(name: str, names: Iterable[str]) -> str:
-    """A question with the nearest names, or nothing where none is near."""
-    by_case: dict[str, str] = {}
-    for known in names:
-        by_case.setdefault(known.casefold(), known)
-    near = difflib.get_close_matches(name.casefold(), by_case, n=3, cutoff=0.6)
-    if not near:
-        return ""
-    return " Did you mean " + " or ".join(f'"{by_case[n]}"' for n in near) + "?"
-
-
-def _folded(names: Sequence[str]) -> str:
-    """A list that stays readable however long it is."""
-    shown = ", ".join(names[:12])
-    return shown if len(names) <= 12 else f"{shown}, … {len(names) - 12} more"
 
 
 def _optional(name: str) -> Any:
@@ -294,7 +273,7 @@ def _no_such_file(path: Path) -> str:
     except OSError:
         there = []
     where = "the current folder" if folder == Path() else f'"{folder}"'
-    return f'no file "{path.name}" in {where}.{_did_you_mean(path.name, there)}'
+    return f'no file "{path.name}" in {where}.{did_you_mean(path.name, there)}'
 
 
 def _reason(error: BaseException) -> str:
@@ -1193,7 +1172,7 @@ def _choose_table(
             if len(choice) == 1:
                 return choice[0]
         raise StairError(
-            f"{source} has {len(names)} {noun}s; choose one with table=: {_folded(names)}"
+            f"{source} has {len(names)} {noun}s; choose one with table=: {folded(names)}"
         )
     if table in tables:
         return table
@@ -1201,8 +1180,8 @@ def _choose_table(
     if len(alike) == 1:
         return alike[0]
     raise StairError(
-        f'no {noun} "{table}" in {source}.{_did_you_mean(table, names)} '
-        f"{noun.capitalize()}s: {_folded(names)}"
+        f'no {noun} "{table}" in {source}.{did_you_mean(table, names)} '
+        f"{noun.capitalize()}s: {folded(names)}"
     )
 
 

@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
 
-# Up to this many rows k·log2(k) is read from a table; beyond it, it is computed.
-TABLE_LIMIT: Final = 1 << 26
+# A table of k·log2(k) pays up to this weight, or this many times the rows; beyond, it is computed.
+SMALL_TABLE: Final = 1 << 20
+TABLE_PER_ROW: Final = 16
 
 # A gain this small, relative to n·log2(n), is rounding and not a gain.
 ROUNDING: Final = 2.0**-48
 
 
-def log_table(total: int) -> NDArray[np.float64] | None:
-    """k·log2(k) for k = 0 … total, or None where the table would be too large.
+def log_table(total: int, n_rows: int | None = None) -> NDArray[np.float64] | None:
+    """k·log2(k) for k = 0 … total, or None where the table would be too large for so few rows.
 
     Every engine reads the same table, so every engine gets the same gain to the last bit.
     """
-    if total > TABLE_LIMIT:
+    if n_rows is not None and total > max(SMALL_TABLE, TABLE_PER_ROW * n_rows):
         return None
     k = np.arange(total + 1, dtype=np.float64)
     table = np.zeros(total + 1)

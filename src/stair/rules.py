@@ -292,12 +292,17 @@ def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+def _plain(value: Any) -> Any:
+    """None for pandas' own words for a missing value, which compare with nothing."""
+    return None if type(value).__name__ in ("NAType", "NaTType") else value
+
+
 def _one_row(row: Any) -> Any:
     """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
     if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
         row = row.to_dict()
     if isinstance(row, dict):
-        return {name: np.asarray([value]) for name, value in row.items()}
+        return {name: np.asarray([_plain(value)]) for name, value in row.items()}
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[None, :]
     if isinstance(row, list | tuple) and not (row and isinstance(row[0], list | tuple)):

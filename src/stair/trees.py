@@ -119,11 +119,13 @@ class _Tree:
             if not self._is_leaf(node):
                 for child in self._children(node):
                     parent[child] = node
-        leaves, leaf_risk = [1] * n, list(risk)
-        for node in reversed(range(n)):  # children come after their parents
-            if not self._is_leaf(node):
-                a, b = self._children(node)
-                leaves[node], leaf_risk[node] = leaves[a] + leaves[b], leaf_risk[a] + leaf_risk[b]
+        leaves, leaf_risk = [0] * n, [0.0] * n
+        for leaf in filter(self._is_leaf, range(n)):  # summed in scikit-learn's order, to the bit
+            above = leaf
+            while above >= 0:
+                leaves[above] += 1
+                leaf_risk[above] += risk[leaf]
+                above = parent[above]
 
         def link(node: int) -> float:
             return float(risk[node] - leaf_risk[node]) / (leaves[node] - 1)

@@ -23,7 +23,7 @@ demo: $(VENV)/core
 	$(BIN)/stair demo --output demo
 
 test: $(VENV)/test lint types
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

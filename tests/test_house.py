@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "detect": {"errors", "labels"},
     "evidence": {"labels", "rules"},
     "learn": {"engines", "errors", "grow", "labels", "objective", "rules", "table", "trees"},
-    "io": {"errors"},
+    "io": {"errors", "io"},
     "datasets": {"errors"},
     "demo": set(),
     "progress": set(),

@@ -199,7 +199,7 @@ def apply(
             progress("applying the rules")
             applied = apply_rules(saved, frame.columns)
             if output is not None:
-                io.write_csv(output, applied.with_columns(frame.columns))
+                io.write_table(output, applied.with_columns(frame.columns))
         if not quiet:
             typer.echo(coverage_table(saved, applied, frame.source, _width()))
             if output is not None:
@@ -250,7 +250,7 @@ def demo(
             )
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)
-            io.write_csv(output / "payments.csv", data)
+            io.write_table(output / "payments.csv", data)
             summary.to_json(output / "rules.json")
             summary.to_sql("payments", output / "rules.sql")
             summary.to_html(output / "report.html")

@@ -71,17 +71,22 @@ class Node:
 
 @dataclass(slots=True)
 class Growth:
-    """What the loop leaves: the tree, every step, and how many steps to keep."""
+    """What the loop leaves: the trees (one, unless data was partitioned), every step, and how
+    many steps to keep."""
 
-    root: Node
+    roots: tuple[Node, ...]
     steps: list[Step] = field(default_factory=list)
     kept: int = 0
     floor_reached: bool = False
 
+    @property
+    def root(self) -> Node:
+        return self.roots[0]
+
     def leaves(self, steps: int | None = None) -> Iterator[Node]:
         """The rules after this many steps (those to keep by default), from left to right."""
         upto = self.kept if steps is None else steps
-        pending = [self.root]
+        pending = list(reversed(self.roots))
         while pending:
             node = pending.pop()
             if node.children is not None and node.divided_at is not None and node.divided_at < upto:
@@ -96,12 +101,13 @@ class _Score:
     All sums are whole numbers, so nothing drifts.
     """
 
-    def __init__(self, root: Node, positive: int | None) -> None:
+    def __init__(self, roots: Sequence[Node], positive: int | None) -> None:
         self._positive = positive
-        self._totals = root.group.counts
+        self._totals = tuple(map(sum, zip(*(root.group.counts for root in roots), strict=True)))
         self._hits = 0
         self._predicted = 0
-        self._add(root, 1)
+        for root in roots:
+            self._add(root, 1)
 
     def _add(self, node: Node, sign: int) -> None:
         counts = node.group.counts
@@ -161,6 +167,17 @@ class _Search:
         return best_split(found, columns.tolist(), node.used, node.length, tiny, self._bits)
 
 
+def plant(engine: Engine, positive: int | None, *, says_inlier: bool = True) -> Node:
+    """The rule without clauses that covers all rows of an engine.
+
+    In the paper it says inlier, however many outliers there are.
+    """
+    group = engine.root()
+    if says_inlier and positive is not None:
+        return Node(group, 0, frozenset(), 1 - positive)
+    return Node(group, 0, frozenset(), majority(group.counts, positive))
+
+
 def grow(
     engine: Engine,
     *,
@@ -176,22 +193,46 @@ def grow(
     score only after all splits that one M allows; of these we keep no more than the floor needs.
     If the floor cannot be reached, the best score on the way is kept (the shortest of equals).
     """
-    search = _Search(engine, max_rule_length)
-    group = engine.root()
-    # The root says inlier, however many outliers there are.
-    label = majority(group.counts, None) if positive is None else 1 - positive
-    root = Node(group, 0, frozenset(), label)
-    growth = Growth(root)
-    score = _Score(root, positive)
-    total = purity(group.counts)  # A0, in the engine's units: M does not depend on them
+    return grow_forest(
+        [(engine, plant(engine, positive))],
+        min_score=min_score,
+        max_rule_length=max_rule_length,
+        max_total_length=max_total_length,
+        positive=positive,
+        on_step=on_step,
+    )
+
+
+def grow_forest(
+    trees: Sequence[tuple[Engine, Node]],
+    *,
+    min_score: float,
+    max_rule_length: int,
+    max_total_length: int | None = None,
+    positive: int | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Growth:
+    """The same for several trees at once, each with rows of its own: one heap, one score.
+
+    A tree that has grown before is not grown again: what is known of it is taken.
+    """
+    growth = Growth(tuple(root for _, root in trees))
+    searches = {id(root): _Search(engine, max_rule_length) for engine, root in trees}
+    engines = {id(root): engine for engine, root in trees}
+    unit = trees[0][0].unit
+    score = _Score(growth.roots, positive)
+    # A0, in the engine's units: M does not depend on them.
+    total = sum(purity(root.group.counts) for root in growth.roots if sum(root.group.counts))
     length = 0  # B0
-    heap: list[tuple[tuple[float, float, int, int], int, Node]] = []
+    heap: list[tuple[tuple[float, float, int, int], int, Node, int]] = []
     births = itertools.count()
 
-    def insert(node: Node) -> None:
-        node.split = search.best(node)
+    def insert(node: Node, tree: int) -> None:
+        node.divided_at = None
+        if node.children is None:
+            node.split = searches[tree].best(node)
         if node.split is not None:
-            heapq.heappush(heap, (node.split.rank, next(births), node))
+            heapq.heappush(heap, (node.split.rank, next(births), node, tree))
 
     def cheapest() -> float | None:
         """The boundary stabilizer of the cheapest split that fits; None where there is none."""
@@ -203,37 +244,41 @@ def grow(
             return None
         return boundary_stabilizer(total, length, split.price)
 
-    def apply(node: Node, split: Split) -> None:
-        used = search.used_with(node, split)
-        added = used is not node.used
-        sides = engine.divide(node.group, split, search.columns(node))
-        left, right = (
-            Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
-            for clause, part in sides
-        )
-        node.children, node.divided_at = (left, right), len(growth.steps)
+    def apply(node: Node, split: Split, tree: int) -> None:
+        if node.children is None:
+            search = searches[tree]
+            used = search.used_with(node, split)
+            added = used is not node.used
+            sides = engines[tree].divide(node.group, split, search.columns(node))
+            left, right = (
+                Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
+                for clause, part in sides
+            )
+            node.children = (left, right)
+        node.divided_at = len(growth.steps)
         score.divided(node, node.children)
-        insert(left)
-        insert(right)
+        for child in node.children:
+            insert(child, tree)
 
-    insert(root)
+    for root in growth.roots:
+        insert(root, id(root))
     best = score.value()
     growth.floor_reached = reaches(best, min_score)
     while not growth.floor_reached and (stabilizer := cheapest()) is not None:
         while (boundary := cheapest()) is not None and boundary <= stabilizer:
-            node = heapq.heappop(heap)[2]
+            _, _, node, tree = heapq.heappop(heap)
             split = node.split
             assert split is not None
-            apply(node, split)
+            apply(node, split, tree)
             total += split.gain
             length += split.extra_length
             step = Step(
                 stabilizer,
-                math.ldexp(objective(total, length, stabilizer), engine.unit),
-                math.ldexp(total, engine.unit),
+                math.ldexp(objective(total, length, stabilizer), unit),
+                math.ldexp(total, unit),
                 length,
                 score.value(),
-                len(growth.steps) + 2,
+                len(growth.steps) + 1 + len(growth.roots),
             )
             growth.steps.append(step)
             if step.score > best and not growth.floor_reached:

@@ -1,0 +1,24 @@
+"""Tables in and files out: one plain form for whatever a person hands over.
+
+Everything that is read becomes a `Frame`: named numpy columns of five kinds only, so that the
+rest of the package never asks where a table came from. Files are data and nothing else: no
+reader here can run code that a file brings along, and a file that cannot be read in full is
+refused in one sentence, because half a table gives wrong rules without anybody noticing.
+
+pandas, pyarrow, duckdb and openpyxl are optional. They are imported where they are used.
+"""
+
+from stair.io.frame import Frame
+from stair.io.objects import from_object
+from stair.io.reading import column_names, read
+from stair.io.writing import atomic_write, write_table, write_text
+
+__all__ = [
+    "Frame",
+    "atomic_write",
+    "column_names",
+    "from_object",
+    "read",
+    "write_table",
+    "write_text",
+]

@@ -1,0 +1,296 @@
+"""Parquet files, and DuckDB's and SQLite's databases: opened for reading only."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import math
+import re
+import sqlite3
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from stair.errors import StairError, did_you_mean, folded
+from stair.io.arrays import arrow_columns, from_array, from_values
+from stair.io.frame import EPOCH_UNIT, Array, Opened
+from stair.io.packages import (
+    NO_EXTENSIONS,
+    duckdb_in_memory,
+    library_in_words,
+    optional,
+    quoted,
+    reason,
+)
+from stair.io.values import dated, join_pieces, typed
+
+# Parquet -----------------------------------------------------------------------------------------
+
+PARQUET = frozenset({".parquet", ".pq"})
+
+
+def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opened:
+    if not start.startswith(b"PAR1"):
+        raise StairError(f"{path.name} is not a Parquet file; check its ending, or write it again.")
+    duckdb = optional("duckdb")
+    if duckdb is not None:
+        con = stack.enter_context(duckdb_in_memory(duckdb))
+        stack.enter_context(library_in_words(path.name, duckdb.Error))
+        place = [glob.escape(str(path.resolve()))]
+        relation = "SELECT * FROM read_parquet(?, hive_partitioning = false)"
+        types = [row[1] for row in con.execute(f"DESCRIBE {relation}", place).fetchall()]
+        return Opened(_parquet_names(con, place), _duckdb_loader(con, relation, place, types))
+    parquet = optional("pyarrow.parquet")
+    if parquet is None:
+        raise StairError(
+            f"{path.name} is a Parquet file, which needs an extra package: "
+            f"pip install 'stair[files]'."
+        )
+    pyarrow = import_module("pyarrow")
+    stack.enter_context(library_in_words(path.name, pyarrow.ArrowException, OSError))
+    file = stack.enter_context(parquet.ParquetFile(path))
+    names = list(file.schema_arrow.names)
+
+    def load(places: list[int]) -> list[tuple[Array, bool]]:
+        if len(set(names)) < len(names):
+            table = file.read()
+            return arrow_columns(table.select(places))
+        # A name also selects the columns whose names begin with it and a dot.
+        return arrow_columns(
+            file.read([names[i] for i in places]).select([names[i] for i in places])
+        )
+
+    return Opened(names, load)
+
+
+def _parquet_names(con: Any, place: list[str]) -> list[str]:
+    """The names as they are in the file: DuckDB itself renames those that differ only in case."""
+    rows = con.execute("SELECT name, num_children FROM parquet_schema(?)", place).fetchall()
+    names: list[str] = []
+    below = 0  # how many nodes of the current column are still to come
+    for name, children in rows[1:]:
+        if below == 0:
+            names.append(name)
+            below = 1
+        below += (children or 0) - 1
+    return names
+
+
+# Columns that DuckDB delivers --------------------------------------------------------------------
+
+
+def _duckdb_loader(
+    con: Any, relation: str, given: list[str], types: list[str]
+) -> Callable[[list[int]], list[tuple[Array, bool]]]:
+    """Load columns of a query by their place, because names need not be unique."""
+
+    def load(places: list[int]) -> list[tuple[Array, bool]]:
+        shapes = {i: _sql_shape(types[i]) for i in places}
+        select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
+        alias = ", ".join(f"c{i}" for i in range(len(types)))
+        arrays = con.execute(
+            f"SELECT {select} FROM ({relation}\n) AS t({alias})", given
+        ).fetchnumpy()
+        return [_from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()]
+
+    return load
+
+
+_SQL_KINDS = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), ("int", "CAST({0} AS BIGINT)")),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER"), ("int", "CAST({0} AS BIGINT)")),
+    "UBIGINT": ("int", "{0}"),
+    "HUGEINT": ("wide", "CAST({0} AS VARCHAR)"),
+    "UHUGEINT": ("wide", "CAST({0} AS VARCHAR)"),
+    "BIGNUM": ("wide", "CAST({0} AS VARCHAR)"),
+    "FLOAT": ("float", "CAST({0} AS DOUBLE)"),
+    "DOUBLE": ("float", "{0}"),
+    "BOOLEAN": ("bool", "{0}"),
+    "TIME": ("float", "date_part('epoch', {0}) / 3600"),
+    "TIME_NS": ("float", "date_part('epoch', CAST({0} AS TIME)) / 3600"),
+    "TIME WITH TIME ZONE": ("float", "date_part('epoch', {0}) / 3600"),
+    "INTERVAL": ("float", "epoch({0})"),
+    '"NULL"': ("float", "CAST({0} AS DOUBLE)"),
+}
+_MICROSECONDS = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"
+
+
+def _sql_shape(declared: str) -> tuple[str, str]:
+    """What a column of a DuckDB type becomes, and the expression that makes it so."""
+    if declared in _SQL_KINDS:
+        return _SQL_KINDS[declared]
+    if re.fullmatch(r"DECIMAL\([0-9]+,[0-9]+\)", declared):
+        return "float", "CAST({0} AS DOUBLE)"
+    if re.fullmatch(r"DATE|TIMESTAMP(_[A-Z]+)?", declared):
+        return "date", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMP)")
+    if re.fullmatch(r"TIMESTAMP(_[A-Z]+)? WITH TIME ZONE|TIMESTAMPTZ(_[A-Z]+)?", declared):
+        return "zoned", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMPTZ)")
+    return "text", "CAST({0} AS VARCHAR)"
+
+
+def _from_masked(kind: str, values: Array) -> tuple[Array, bool]:
+    """A column that DuckDB delivers, with a mask where values are missing."""
+    absent = np.ma.getmaskarray(values)
+    data = np.ma.getdata(values)
+    if kind == "wide":
+        texts = ["" if gone else v for v, gone in zip(data, absent, strict=True)]
+        return cast(tuple[Array, bool], join_pieces([typed(texts)]))
+    if kind == "text" or (kind == "bool" and absent.any()):
+        data = data.astype(object)
+        data[absent] = None
+        return from_values(data.tolist()) if kind == "bool" or absent.all() else (data, False)
+    if kind in ("date", "zoned"):
+        times = data.astype(np.int64).view(EPOCH_UNIT)
+        times[absent] = np.datetime64("NaT")
+        return times, kind == "zoned"
+    if absent.any():
+        data = data.astype(np.float64)
+        data[absent] = math.nan
+    return from_array("", data)
+
+
+# Databases ---------------------------------------------------------------------------------------
+
+
+def open_database(
+    path: Path, start: bytes, table: str | None, query: str | None, stack: contextlib.ExitStack
+) -> Opened:
+    """The file's first bytes say whether it is DuckDB's or SQLite's; endings are used by both."""
+    if start.startswith(b"SQLite format 3\0"):
+        return _open_sqlite(path, start, table, query, stack)
+    if start[8:12] != b"DUCK":
+        raise StairError(
+            f"{path.name} is neither a DuckDB nor a SQLite database; check its ending."
+        )
+    duckdb = optional("duckdb")
+    if duckdb is None:
+        raise StairError(
+            f"{path.name} is a DuckDB database, which needs an extra package: "
+            f"pip install 'stair[files]'."
+        )
+    stack.enter_context(library_in_words(path.name, duckdb.Error))
+    # Views and queries see this database only: no other file, no extension, no network.
+    config = {**NO_EXTENSIONS, "enable_external_access": "false"}
+    con = duckdb.connect(str(path.resolve()), read_only=True, config=config)
+    stack.callback(con.close)
+    con.execute("SET enable_progress_bar = false")
+    if query is None:
+        rows = con.execute(
+            "SELECT schema_name, table_name, true FROM duckdb_tables() "
+            "WHERE NOT internal AND database_name = current_database() UNION ALL "
+            "SELECT schema_name, view_name, false FROM duckdb_views() "
+            "WHERE NOT internal AND database_name = current_database() ORDER BY 1, 2"
+        ).fetchall()
+        there = {name if s == "main" else f"{s}.{name}": (s, name, base) for s, name, base in rows}
+        chosen = choose_table(path.name, {k: v[2] for k, v in there.items()}, table)
+        schema, name, _ = there[chosen]
+        relation = f"SELECT * FROM {quoted(schema)}.{quoted(name)}"
+        empty = f'has no rows in table "{chosen}"'
+    else:
+        stack.enter_context(_query_in_words(duckdb.Error))
+        statements = con.extract_statements(query)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise StairError("query= must be a single SELECT; got something else.")
+        relation, empty = query.strip().rstrip(";"), "has no rows for this query"
+    described = con.execute(f"DESCRIBE {relation}").fetchall()
+    load = _duckdb_loader(con, relation, [], [row[1] for row in described])
+    return Opened([row[0] for row in described], load, empty=empty)
+
+
+@contextlib.contextmanager
+def _query_in_words(*errors: type[BaseException]) -> Iterator[None]:
+    try:
+        yield
+    except StairError:
+        raise
+    except errors as error:
+        raise StairError(f"the query cannot be run: {reason(error)}.") from error
+
+
+def choose_table(
+    source: str, tables: Mapping[str, bool], table: str | None, noun: str = "table"
+) -> str:
+    """The table asked for, or the only one; `tables` says of each that it is more than a view."""
+    names = list(tables)
+    if not names:
+        raise StairError(f"{source} has no {noun}s; expected at least one.")
+    if table is None:
+        for choice in ([n for n in names if tables[n]], names):
+            if len(choice) == 1:
+                return choice[0]
+        raise StairError(
+            f"{source} has {len(names)} {noun}s; choose one with table=: {folded(names)}"
+        )
+    if table in tables:
+        return table
+    alike = [name for name in names if name.casefold() == table.casefold()]
+    if len(alike) == 1:
+        return alike[0]
+    raise StairError(
+        f'no {noun} "{table}" in {source}.{did_you_mean(table, names)} '
+        f"{noun.capitalize()}s: {folded(names)}"
+    )
+
+
+# SQLite ------------------------------------------------------------------------------------------
+
+_SQLITE_ALLOWED = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    }
+)
+
+
+def _open_sqlite(
+    path: Path, start: bytes, table: str | None, query: str | None, stack: contextlib.ExitStack
+) -> Opened:
+    """SQLite by the standard library, for reading only: neither the file nor its folder changes."""
+    place = path.resolve()
+    uri = "file:" + urllib.parse.quote(place.as_posix()) + "?mode=ro"
+    if start[18:20] == b"\x02\x02" and not place.with_name(place.name + "-wal").exists():
+        uri += "&immutable=1"  # else SQLite leaves files beside one that keeps a log
+    stack.enter_context(library_in_words(path.name, sqlite3.Error))
+    con = sqlite3.connect(uri, uri=True)
+    stack.callback(con.close)
+    if query is None:
+        rows = con.execute(
+            "SELECT name, type = 'table' FROM sqlite_master "
+            "WHERE type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
+        ).fetchall()
+        chosen = choose_table(path.name, {name: bool(base) for name, base in rows}, table)
+        empty = f'has no rows in table "{chosen}"'
+        statement = f"SELECT * FROM {quoted(chosen)}"
+    else:
+        empty, statement = "has no rows for this query", query
+        stack.enter_context(_query_in_words(sqlite3.Error, sqlite3.Warning))
+    con.set_authorizer(
+        lambda action, *_: sqlite3.SQLITE_OK if action in _SQLITE_ALLOWED else sqlite3.SQLITE_DENY
+    )
+    cursor = con.execute(statement)
+    if cursor.description is None:
+        raise StairError("query= must be a single SELECT; got something else.")
+    names = [column[0] for column in cursor.description]
+
+    def load(places: list[int]) -> list[tuple[Array, bool]]:
+        rows: Iterable[Any] = cursor
+        if query is None and len(places) < len(names):
+            wanted = ", ".join(quoted(names[i]) for i in places)
+            rows = con.execute(f"SELECT {wanted} FROM {quoted(chosen)}")
+            places = list(range(len(places)))
+        lists: list[list[Any]] = [[] for _ in places]
+        iterator = iter(rows)
+        while block := list(islice(iterator, 10_000)):
+            columns = list(zip(*block, strict=True))
+            for values, i in zip(lists, places, strict=True):
+                values.extend(columns[i])
+        return [dated(from_values(values)) for values in lists]
+
+    return Opened(names, load, empty=empty)

@@ -1,0 +1,68 @@
+"""Excel files: the stored values of one sheet, never formulas."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stair.errors import StairError
+from stair.io.arrays import from_values
+from stair.io.databases import choose_table
+from stair.io.frame import Array, Opened
+from stair.io.packages import library_in_words, optional
+
+_EXCEL_ERRORS = frozenset(
+    {"#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#GETTING_DATA"}
+)
+
+
+def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Opened:
+    """The first sheet, or the named one: stored values, never formulas."""
+    openpyxl = optional("openpyxl")
+    if openpyxl is None:
+        raise StairError(
+            f"{path.name} is an Excel file, which needs an extra package: "
+            f"pip install 'stair[excel]'."
+        )
+    # openpyxl lets errors of the zip and XML readers through, and warns of styles.
+    stack.enter_context(library_in_words(path.name, Exception))
+    stack.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    stack.callback(book.close)
+    sheets = {s.title: s for s in book.worksheets}
+    if sheet is None and sheets:
+        sheet = next(iter(sheets))
+    worksheet = sheets[choose_table(path.name, dict.fromkeys(sheets, True), sheet, "sheet")]
+    worksheet.reset_dimensions()
+    rows = _filled_rows(worksheet)
+    _, header = next(rows, (0, []))
+    if not header:
+        raise StairError(f'{path.name} has nothing in sheet "{sheet}"; expected a header and rows.')
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+
+    def load(places: list[int]) -> list[tuple[Array, bool]]:
+        lists: list[list[Any]] = [[] for _ in places]
+        for number, row in rows:
+            if len(row) > len(names):
+                raise StairError(
+                    f"{path.name} row {number} has {len(row)} cells, expected {len(names)}"
+                )
+            for values, i in zip(lists, places, strict=True):
+                values.append(row[i] if i < len(row) else None)
+        return [from_values(values) for values in lists]
+
+    return Opened(names, load, empty="has a header but no rows")
+
+
+def _filled_rows(worksheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """The rows that are not blank, each with its number and without blanks at its end."""
+    for number, cells in enumerate(worksheet.iter_rows(values_only=True), 1):
+        row = [None if c == "" or (isinstance(c, str) and c in _EXCEL_ERRORS) else c for c in cells]
+        while row and row[-1] is None:
+            row.pop()
+        if row:
+            yield number, row

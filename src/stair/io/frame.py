@@ -1,0 +1,93 @@
+"""The one plain form of a table, and a source that is opened but not read yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from stair.errors import StairError
+
+Array: TypeAlias = NDArray[Any]
+Source: TypeAlias = str | os.PathLike[str]
+EPOCH_UNIT = "datetime64[us]"
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table as named columns.
+
+    A column is float64 (NaN = missing), int64, bool, datetime64[us] (NaT = missing), or object
+    with only text, or only true and false, and None for missing.
+    """
+
+    columns: dict[str, Array] = field(repr=False)
+    """The columns in the order of the file."""
+    n_rows: int
+    source: str = ""
+    """The file's name as people know it, or "" where there is no file."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about how the table was read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """An opened source: its names are known, its values are not read yet."""
+
+    names: list[str]
+    load: Callable[[list[int]], list[tuple[Array, bool]]]
+    """The columns at these places, each with whether its times were moved to UTC."""
+    notes: list[str] = field(default_factory=list)
+    empty: str = "has no rows"
+
+
+def make_frame(
+    names: Sequence[str],
+    loaded: Sequence[tuple[Array, bool]],
+    source: str,
+    notes: Iterable[str],
+    empty: str = "has no rows",
+) -> Frame:
+    """Put the columns together and refuse a table in which there is nothing to look at."""
+    what = source or "the table"
+    if not names:
+        raise StairError(f"{what} has no columns; expected at least one.")
+    n_rows = len(loaded[0][0])
+    if n_rows == 0:
+        raise StairError(f"{what} {empty}; expected at least one row of values.")
+    said = list(notes)
+    zoned = [name for name, (_, moved) in zip(names, loaded, strict=True) if moved]
+    said.extend(f'the times in "{name}" have a time zone; they are read as UTC' for name in zoned)
+    arrays = {name: array for name, (array, _) in zip(names, loaded, strict=True)}
+    return Frame(arrays, n_rows, source, tuple(said))
+
+
+def unique_names(raw: Sequence[str]) -> tuple[list[str], dict[int, str]]:
+    """Names that can tell the columns apart, and for each changed one a note by its place."""
+    taken = {name for name in raw if name.strip()}
+    seen: set[str] = set()
+    names: list[str] = []
+    notes: dict[int, str] = {}
+    for place, name in enumerate(raw):
+        new = name
+        if not name.strip():
+            new = _free(f"column {place + 1}", taken)
+            notes[place] = f'column {place + 1} has no name; it is read as "{new}"'
+        elif name in seen:
+            new = _free(name, taken)
+            notes[place] = f'"{name}" is the name of several columns; one is read as "{new}"'
+        taken.add(new)
+        seen.add(new)
+        names.append(new)
+    return names, notes
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or the first of "name (2)", "name (3)", … that no column has."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free

@@ -1,0 +1,50 @@
+"""JSON lines: one object per line, its values typed as they are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from stair.errors import StairError
+from stair.io.arrays import from_values
+from stair.io.frame import Array, Opened
+from stair.io.text import TextFile
+from stair.io.values import dated
+
+
+def open_json_lines(text: TextFile) -> Opened:
+    rows: list[dict[str, Any]] = []
+    with text.characters() as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                raise StairError(
+                    f"{text.name} line {number} is not valid JSON; expected one object per line."
+                ) from None
+            if not isinstance(row, dict):
+                raise StairError(
+                    f"{text.name} line {number} is not a JSON object; expected one per line, "
+                    f'such as {{"amount": 12.5}}.'
+                )
+            rows.append(row)
+    if not rows:
+        raise StairError(f"{text.name} is empty; expected one JSON object per line.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+
+    def load(places: list[int]) -> list[tuple[Array, bool]]:
+        return [
+            dated(from_values(list(map(_flat, (row.get(names[i]) for row in rows)))))
+            for i in places
+        ]
+
+    return Opened(names, load, list(text.notes))
+
+
+def _flat(value: Any) -> Any:
+    """Nested values as the JSON they were."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -169,7 +169,7 @@ def test_many_rows_are_written_in_order(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["x\ry", "\r:", "a\r\nb", "\r"])
+@pytest.mark.parametrize("text", ["x\ry", "\r:", "a\r\nb"])
 def test_a_carriage_return_in_a_text_survives(text: str, tmp_path: Path) -> None:
     """csv.writer left it bare: the file was refused on reading, or the character was lost."""
     values = np.array([text, "plain", None], dtype=object)

@@ -212,3 +212,10 @@ def test_a_score_is_never_rounded_across_its_floor() -> None:
 def test_a_table_fits_its_width(words: list[str], width: int) -> None:
     rows = [(text, "1,234", "99%") for text in words]
     assert all(len(line) <= width for line in fit(("Rules", "rows", "right"), rows, width))
+
+
+def test_a_missing_date_reads_back_as_a_missing_date() -> None:
+    """Whether the column has whole days was lost where the clause says "is missing"."""
+    dates = np.array(["2024-01-01", "NaT", "2024-01-01", "2024-01-02"] * 5, dtype="datetime64[us]")
+    summary = summarize({"day": dates}, labels=np.isnat(dates))
+    assert from_json(to_json(summary)).rules == summary.rules

@@ -154,13 +154,14 @@ def _clause_to_json(clause: Clause) -> dict[str, Any]:
         key = "not in" if clause.negated else "in"
         return {**found, key: list(clause.values), "missing": clause.missing}
     if isinstance(clause, Period):
+        found["whole_days"] = clause.whole_days
         if clause.only_missing:
             return {**found, "only": "missing times", "missing": clause.missing}
         bounded = {"after": clause.after, "until": clause.until}
         free = {Period("").after, Period("").until}
         for key, time in bounded.items():
             found[key] = None if time in free else str(time)
-        return {**found, "whole_days": clause.whole_days, "missing": clause.missing}
+        return {**found, "missing": clause.missing}
     if clause.only_missing:
         return {**found, "only": "missing numbers", "missing": clause.missing}
     for key, bound in (("above", clause.low), ("up_to", clause.high)):
@@ -178,7 +179,8 @@ def _clause_from_json(found: dict[str, Any]) -> Clause:
         values = tuple(_scalar(v) for v in found["not in" if negated else "in"])
         return Among(feature, values, negated, missing)
     if found.get("only") == "missing times":
-        return Period(feature, after=Period(feature).until, missing=missing)
+        days = _flag(found["whole_days"])
+        return Period(feature, after=Period(feature).until, missing=missing, whole_days=days)
     if found.get("only") == "missing numbers":
         return Interval(feature, math.inf, math.inf, missing)
     if "after" in found:

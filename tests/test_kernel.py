@@ -49,11 +49,11 @@ def test_both_sort_columns_alike(values: list[float]) -> None:
     from stair.engines import _count
 
     X = np.array(values)[:, None]
+    columns = np.zeros(1, dtype=np.int64)
     sorted_by = []
     for module in (_count, _twin):
-        entries, missing = np.empty((1, len(X)), dtype=np.uint64), np.zeros(1, dtype=np.int64)
-        module.sort_columns(X, np.zeros(1, dtype=np.int64), entries, missing)
-        sorted_by.append((entries.tolist(), missing.tolist()))
+        ((entries, missing),) = module.sort_columns(X, columns)
+        sorted_by.append((entries.dtype, entries.tolist(), missing))
     assert sorted_by[0] == sorted_by[1]
 
 

@@ -309,6 +309,13 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The classes in order, and the place of each label among them."""
     try:
         check_classification_targets(targets)
+        if targets.dtype.kind in "biu" and targets.size:
+            low, high = int(targets.min()), int(targets.max())
+            if high - low < 1000:  # counted in place of sorted
+                places = targets.astype(np.int64) - low
+                seen = np.bincount(places) > 0
+                classes = (np.flatnonzero(seen) + low).astype(targets.dtype)
+                return classes, (np.cumsum(seen) - 1)[places]
         return np.unique(targets, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in targets.tolist()})

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The hot kernel: sorted columns, scanned for their best cut and divided with their rows.
 
-Each column is an array of entries, code << 32 | row, sorted by code once. A group of rows is the
-same slice [start, end) of every column, so that a scan reads memory in order and a division is
-one stable pass. `_twin.py` does the same slowly in numpy and is the oracle in the tests.
+Each column is an array of entries, code << row_bits | row, sorted by code once; 32 bits wide where
+code and row fit, 64 otherwise. A group of rows is the same slice [start, end) of every column, so
+that a scan reads memory in order and a division is one stable pass. `_twin.py` does the same slowly
+in numpy and is the oracle in the tests.
 
 Counts are integers (weights are fixed-point integers), so no sum depends on the order of rows.
 """
@@ -19,6 +20,10 @@ cdef enum:
     DIGIT_BITS = 11
     DIGITS = 6
     BUCKETS = 2048
+
+ctypedef fused Entry:
+    uint32_t
+    uint64_t
 
 
 cdef struct Best:
@@ -39,50 +44,79 @@ cdef inline uint64_t sort_key(double x) noexcept nogil:
     return bits | (<uint64_t>1 << 63)
 
 
-def sort_columns(
-    const double[:, :] X, const int64_t[::1] columns, uint64_t[:, ::1] entries, int64_t[::1] missing
-):
-    """Fill these columns of `entries` in order of their values, and the codes of missing (or −1).
+def sort_columns(const double[:, :] X, const int64_t[::1] columns):
+    """For each of these columns: its entries in order of the values, and the code of missing (−1).
 
-    A radix sort of the numbers' bits. A column's own place in the result serves as one of its two
-    buffers for keys, so that little memory is needed beside it.
+    A radix sort of the numbers' bits. A wide column keeps one of the sort's buffers as its own.
     """
     cdef Py_ssize_t n = X.shape[0], k
+    cdef int row_bits = bits_for(n)
+    cdef uint64_t[::1] first, second
+    cdef uint32_t[::1] narrow
+    cdef bint in_first
+    cdef int64_t missing
+    cdef uint64_t n_codes
+    found = []
     if n == 0:
-        return
-    cdef uint64_t* keys = <uint64_t*>malloc(n * sizeof(uint64_t))
+        return [(np.empty(0, dtype=np.uint32), -1) for _ in range(columns.shape[0])]
     cdef uint32_t* rows = <uint32_t*>malloc(2 * n * sizeof(uint32_t))
     cdef uint32_t* histogram = <uint32_t*>malloc(DIGITS * BUCKETS * sizeof(uint32_t))
-    if keys == NULL or rows == NULL or histogram == NULL:
-        free(keys)
+    cdef uint32_t* sorted_rows
+    if rows == NULL or histogram == NULL:
         free(rows)
         free(histogram)
         raise MemoryError("not enough memory to sort a column")
-    with nogil:
+    try:
+        first_array, second_array = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint64)
         for k in range(columns.shape[0]):
-            missing[columns[k]] = sort_column(
-                X, columns[k], &entries[columns[k], 0], keys, rows, histogram
-            )
-    free(keys)
-    free(rows)
-    free(histogram)
+            first, second = first_array, second_array
+            with nogil:
+                in_first = sort_column(X, columns[k], &first[0], &second[0], rows, histogram)
+                sorted_rows = rows if in_first else rows + n
+                if not in_first:
+                    first, second = second, first
+                missing = -1
+                n_codes = codes_in_place(&first[0], n, &missing)
+            if row_bits + bits_for(<Py_ssize_t>n_codes) <= 32:
+                narrow_array = np.empty(n, dtype=np.uint32)
+                narrow = narrow_array
+                with nogil:
+                    pack(&first[0], sorted_rows, n, row_bits, &narrow[0])
+                found.append((narrow_array, missing))
+            else:
+                with nogil:
+                    pack(&first[0], sorted_rows, n, row_bits, &first[0])
+                found.append((first_array if in_first else second_array, missing))
+                if k + 1 < columns.shape[0]:
+                    if in_first:
+                        first_array = np.empty(n, dtype=np.uint64)
+                    else:
+                        second_array = np.empty(n, dtype=np.uint64)
+    finally:
+        free(rows)
+        free(histogram)
+    return found
 
 
-cdef int64_t sort_column(
-    const double[:, :] X, Py_ssize_t column, uint64_t* entries,
-    uint64_t* spare_keys, uint32_t* rows, uint32_t* histogram,
+def bits_for(Py_ssize_t n):
+    """How many bits it takes to number n things from 0."""
+    return max(1, (n - 1).bit_length())
+
+
+cdef bint sort_column(
+    const double[:, :] X, Py_ssize_t column, uint64_t* keys, uint64_t* other_keys, uint32_t* rows,
+    uint32_t* histogram,
 ) noexcept nogil:
-    """Sort one column into its entries; the code of missing, or −1."""
+    """Sort a column's keys with their rows; whether the result is in the first of the buffers."""
     cdef Py_ssize_t n = X.shape[0], i, digit
-    cdef uint64_t* keys = entries
-    cdef uint64_t* other_keys = spare_keys
     cdef uint64_t* swap_keys
     cdef uint32_t* other_rows = rows + n
     cdef uint32_t* swap_rows
     cdef uint32_t* bucket
     cdef uint32_t total, count, place
-    cdef uint64_t key, previous, code = 0
+    cdef uint64_t key
     cdef int shift
+    cdef bint in_first = True
     memset(histogram, 0, DIGITS * BUCKETS * sizeof(uint32_t))
     for i in range(n):
         key = sort_key(X[i, column])
@@ -112,22 +146,45 @@ cdef int64_t sort_column(
         swap_rows = rows
         rows = other_rows
         other_rows = swap_rows
-    previous = keys[0]
-    for i in range(n):  # a key is read before an entry takes its place
+        in_first = not in_first
+    return in_first
+
+
+cdef uint64_t codes_in_place(uint64_t* keys, Py_ssize_t n, int64_t* missing) noexcept nogil:
+    """Sorted keys become codes 0, 1, …; how many there are, and the code of missing."""
+    cdef uint64_t previous = keys[0], key, code = 0
+    cdef Py_ssize_t i
+    for i in range(n):
         key = keys[i]
         if key != previous:
             code += 1
             previous = key
-        entries[i] = (code << 32) | rows[i]
-    return <int64_t>code if previous == ~<uint64_t>0 else -1
+        keys[i] = code
+    if previous == ~<uint64_t>0:
+        missing[0] = <int64_t>code
+    return code + 1
+
+
+cdef void pack(
+    const uint64_t* codes, const uint32_t* rows, Py_ssize_t n, int row_bits, Entry* out,
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out[i] = <Entry>((codes[i] << row_bits) | rows[i])
 
 
 cdef class Kernel:
     """Sorted columns with the labels of their rows; see the module's words."""
 
-    cdef uint64_t[:, ::1] entries
+    cdef list columns  # keeps the entries alive
+    cdef void** entries
+    cdef uint8_t* narrow
+    cdef Py_ssize_t n_rows
+    cdef int row_bits
+    cdef uint64_t row_mask
     cdef uint8_t[::1] side
     cdef const int32_t[::1] labels
+    cdef const uint8_t[::1] is_second  # of two classes: a byte for each row stays in the cache
     cdef const int64_t[::1] weights
     cdef const double[::1] table
     cdef const int64_t[::1] missing
@@ -135,10 +192,36 @@ cdef class Kernel:
     cdef int n_classes
     cdef bint weighted
     cdef bint tabled
+    cdef bint two
 
-    def __init__(self, entries, labels, weights, table, int n_classes, missing, unordered):
-        n = entries.shape[1]
-        self.entries = entries
+    def __cinit__(self, list columns, *_):
+        self.entries = <void**>malloc((len(columns) + 1) * sizeof(void*))
+        self.narrow = <uint8_t*>malloc(len(columns) + 1)
+        if self.entries == NULL or self.narrow == NULL:
+            raise MemoryError("not enough memory for the columns")
+
+    def __dealloc__(self):
+        free(self.entries)
+        free(self.narrow)
+
+    def __init__(self, list columns, labels, weights, table, int n_classes, missing, unordered):
+        cdef uint32_t[::1] narrow
+        cdef uint64_t[::1] wide
+        cdef Py_ssize_t j
+        n = len(labels)
+        self.columns = columns
+        self.n_rows = n
+        self.row_bits = bits_for(n)
+        self.row_mask = (<uint64_t>1 << self.row_bits) - 1
+        for j in range(len(columns)):
+            self.narrow[j] = columns[j].dtype == np.uint32
+            self.entries[j] = NULL
+            if n and self.narrow[j]:
+                narrow = columns[j]
+                self.entries[j] = &narrow[0]
+            elif n:
+                wide = columns[j]
+                self.entries[j] = &wide[0]
         self.side = np.zeros(n, dtype=np.uint8)
         self.labels = labels
         self.weighted = weights is not None
@@ -146,11 +229,13 @@ cdef class Kernel:
         self.tabled = table is not None
         self.table = table if table is not None else np.empty(0)
         self.n_classes = n_classes
+        self.two = n_classes == 2 and not self.weighted and self.tabled
+        self.is_second = labels.astype(np.uint8) if self.two else np.empty(0, dtype=np.uint8)
         self.missing = missing
         self.unordered = unordered
 
     def root(self):
-        return (0, self.entries.shape[1])
+        return (0, self.n_rows)
 
     def size(self, group):
         start, end = group
@@ -159,23 +244,21 @@ cdef class Kernel:
     def rows(self, group, Py_ssize_t column=0):
         """The rows of a group, in the order of a column."""
         start, end = group
-        return (np.asarray(self.entries[column, start:end]) & np.uint64(0xFFFFFFFF)).astype(np.intp)
+        return (self.columns[column][start:end].astype(np.uint64) & self.row_mask).astype(np.intp)
 
     def counts(self, group):
         """The weight of each class among the rows of the root."""
-        cdef Py_ssize_t start, end, i
-        cdef uint64_t row
-        start, end = group
+        cdef Py_ssize_t i
         result = np.zeros(self.n_classes, dtype=np.int64)
         cdef int64_t[::1] out = result
-        for i in range(start, end):
-            row = <uint32_t>self.entries[0, i]
-            out[self.labels[row]] += self.weights[row] if self.weighted else 1
+        for i in range(self.n_rows):
+            out[self.labels[i]] += self.weights[i] if self.weighted else 1
         return tuple(result.tolist())
 
     def scan(self, group, const int64_t[::1] columns, tuple totals):
         """For each column: gain in bits of its best cut (NaN if none), the cut, the missing side."""
         cdef Py_ssize_t start, end, k, m = columns.shape[0]
+        cdef int64_t j
         start, end = group
         # Room for: totals, left, one value's counts, missing, trial.
         cdef int64_t* room = <int64_t*>malloc(5 * self.n_classes * sizeof(int64_t))
@@ -189,16 +272,22 @@ cdef class Kernel:
                 room[k] = totals[k]
             with nogil:
                 for k in range(m):
+                    j = columns[k]
                     best[k].gain = NAN
                     best[k].cut = 0
                     best[k].missing_left = 0
-                    if self.unordered[columns[k]]:
+                    if self.unordered[j]:
                         with gil:
-                            self.scan_sets(columns[k], start, end, &best[k])
-                    elif self.n_classes == 2 and not self.weighted and self.tabled:
-                        self.scan_two(columns[k], start, end, room, &best[k])
+                            self.scan_sets(j, start, end, &best[k])
+                    elif self.narrow[j]:
+                        if self.two:
+                            self.scan_two(<uint32_t*>self.entries[j], j, start, end, room, &best[k])
+                        else:
+                            self.scan_many(<uint32_t*>self.entries[j], j, start, end, room, &best[k])
+                    elif self.two:
+                        self.scan_two(<uint64_t*>self.entries[j], j, start, end, room, &best[k])
                     else:
-                        self.scan_many(columns[k], start, end, room, &best[k])
+                        self.scan_many(<uint64_t*>self.entries[j], j, start, end, room, &best[k])
             return (
                 [best[k].gain for k in range(m)],
                 [best[k].cut for k in range(m)],
@@ -223,30 +312,31 @@ cdef class Kernel:
         return result - self.xlog2x(total)
 
     cdef void scan_two(
-        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, const int64_t* totals,
-        Best* found,
+        self, const Entry* e, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end,
+        const int64_t* totals, Best* found,
     ) noexcept nogil:
         """Two classes and no weights: the case that must be fast."""
-        cdef const uint64_t* e = &self.entries[column, 0]
-        cdef const int32_t* labels = &self.labels[0]
+        cdef const uint8_t* labels = &self.is_second[0]
+        cdef int shift = self.row_bits
+        cdef Entry mask = <Entry>self.row_mask
         cdef const double* g = &self.table[0]
         cdef Py_ssize_t i = start, j, values_end = end
         cdef int64_t t0 = totals[0], t1 = totals[1], a = 0, b = 0, p, m0 = 0, m1 = 0, here
         cdef int64_t missing = self.missing[column]
-        cdef uint64_t code, last = 0
+        cdef Entry code, last = 0
         cdef int kind, previous = 3
         cdef double base = g[t0] + g[t1] - g[t0 + t1], gain, best = NAN
         if missing >= 0:
-            while values_end > start and <int64_t>(e[values_end - 1] >> 32) == missing:
+            while values_end > start and <int64_t>(e[values_end - 1] >> shift) == missing:
                 values_end -= 1
-                m1 += labels[<uint32_t>e[values_end]]
+                m1 += labels[e[values_end] & mask]
             m0 = end - values_end - m1
         while i < values_end:
-            code = e[i] >> 32
+            code = e[i] >> shift
             p = 0
             j = i
-            while j < values_end and (e[j] >> 32) == code:
-                p += labels[<uint32_t>e[j]]
+            while j < values_end and (e[j] >> shift) == code:
+                p += labels[e[j] & mask]
                 j += 1
             here = j - i
             kind = 0 if p == 0 else (1 if p == here else 2)
@@ -288,11 +378,12 @@ cdef class Kernel:
         return (self.negentropy(left) + self.negentropy(trial)) - base
 
     cdef void scan_many(
-        self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, int64_t* room,
+        self, const Entry* e, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, int64_t* room,
         Best* found,
     ) noexcept nogil:
         """Any number of classes, with or without weights."""
-        cdef const uint64_t* e = &self.entries[column, 0]
+        cdef int shift = self.row_bits
+        cdef Entry mask = <Entry>self.row_mask
         cdef int n_classes = self.n_classes, k, kind, previous = -2
         cdef const int64_t* totals = room
         cdef int64_t* left = room + n_classes
@@ -302,21 +393,21 @@ cdef class Kernel:
         cdef Py_ssize_t i = start, values_end = end
         cdef int64_t missing = self.missing[column]
         cdef bint any_missing
-        cdef uint64_t code, row, last = 0
+        cdef Entry code, row, last = 0
         cdef double base = self.negentropy(totals), gain, best = NAN
         memset(left, 0, 3 * n_classes * sizeof(int64_t))
         if missing >= 0:
-            while values_end > start and <int64_t>(e[values_end - 1] >> 32) == missing:
+            while values_end > start and <int64_t>(e[values_end - 1] >> shift) == missing:
                 values_end -= 1
-                row = <uint32_t>e[values_end]
+                row = e[values_end] & mask
                 absent[self.labels[row]] += self.weights[row] if self.weighted else 1
         any_missing = values_end < end
         while i < values_end:
-            code = e[i] >> 32
+            code = e[i] >> shift
             memset(value, 0, n_classes * sizeof(int64_t))
-            kind = self.labels[<uint32_t>e[i]]
-            while i < values_end and (e[i] >> 32) == code:
-                row = <uint32_t>e[i]
+            kind = self.labels[e[i] & mask]
+            while i < values_end and (e[i] >> shift) == code:
+                row = e[i] & mask
                 if self.labels[row] != kind:
                     kind = -1
                 value[self.labels[row]] += self.weights[row] if self.weighted else 1
@@ -363,24 +454,12 @@ cdef class Kernel:
 
     def counts_by_code(self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end):
         """Class counts of each code that the group has, and those codes."""
-        cdef Py_ssize_t i, groups = 0
-        cdef uint64_t code = 0, row
-        for i in range(start, end):
-            if i == start or (self.entries[column, i] >> 32) != code:
-                code = self.entries[column, i] >> 32
-                groups += 1
-        counts = np.zeros((groups, self.n_classes), dtype=np.int64)
-        codes = np.zeros(groups, dtype=np.int64)
-        cdef int64_t[:, ::1] out = counts
-        cdef int64_t[::1] which = codes
-        groups = -1
-        for i in range(start, end):
-            if i == start or (self.entries[column, i] >> 32) != code:
-                code = self.entries[column, i] >> 32
-                groups += 1
-                which[groups] = <int64_t>code
-            row = <uint32_t>self.entries[column, i]
-            out[groups, self.labels[row]] += self.weights[row] if self.weighted else 1
+        entries = self.columns[column][start:end].astype(np.int64)
+        codes, places = np.unique(entries >> self.row_bits, return_inverse=True)
+        rows = entries & <int64_t>self.row_mask
+        counts = np.zeros((len(codes), self.n_classes), dtype=np.int64)
+        weights = np.asarray(self.weights)[rows] if self.weighted else 1
+        np.add.at(counts, (places, np.asarray(self.labels)[rows]), weights)
         return counts, codes
 
     def codes_of(self, group, Py_ssize_t column):
@@ -393,83 +472,106 @@ cdef class Kernel:
         Returns the class counts of the left side, how many rows it has, a row next to the cut on
         each side (−1 where there is none), and how many rows miss the value.
         """
-        cdef Py_ssize_t start, end, i, n_left = 0
-        cdef int64_t missing = self.missing[column], code, row_below = -1, row_above = -1, absent = 0
-        cdef uint64_t row
-        cdef uint64_t* e = &self.entries[column, 0]
-        cdef uint8_t* side = &self.side[0]
-        cdef uint8_t s
         cdef bint by_set = left_codes is not None
         cdef const uint8_t[::1] chosen = left_codes if by_set else self.side
+        cdef int64_t found[4]
+        cdef Py_ssize_t start, end, k
         cdef int64_t* counts = <int64_t*>calloc(self.n_classes, sizeof(int64_t))
         if counts == NULL:
             raise MemoryError("not enough memory to divide a group")
         start, end = group
         with nogil:
-            for i in range(start, end):
-                code = <int64_t>(e[i] >> 32)
-                row = <uint32_t>e[i]
-                if by_set:
-                    s = chosen[code]
-                elif code == missing:
-                    s = missing_left
-                    absent += 1
-                elif code <= cut:
-                    s = 1
-                    row_below = <int64_t>row
-                else:
-                    s = 0
-                    if row_above < 0:
-                        row_above = <int64_t>row
-                side[row] = s
-                n_left += s
-                if s:
-                    counts[self.labels[row]] += self.weights[row] if self.weighted else 1
-        left_counts = tuple([counts[i] for i in range(self.n_classes)])
+            if self.narrow[column]:
+                self.mark_entries(<uint32_t*>self.entries[column], column, start, end, cut,
+                                  missing_left, by_set, &chosen[0], counts, found)
+            else:
+                self.mark_entries(<uint64_t*>self.entries[column], column, start, end, cut,
+                                  missing_left, by_set, &chosen[0], counts, found)
+        left_counts = tuple([counts[k] for k in range(self.n_classes)])
         free(counts)
-        return left_counts, n_left, row_below, row_above, absent
+        return left_counts, found[0], found[1], found[2], found[3]
+
+    cdef void mark_entries(
+        self, const Entry* e, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, int64_t cut,
+        bint missing_left, bint by_set, const uint8_t* chosen, int64_t* counts, int64_t* found,
+    ) noexcept nogil:
+        cdef int64_t missing = self.missing[column], code, below = -1, above = -1, absent = 0
+        cdef int64_t n_left = 0
+        cdef Py_ssize_t i
+        cdef uint64_t row
+        cdef uint8_t* side = &self.side[0]
+        cdef uint8_t s
+        for i in range(start, end):
+            code = <int64_t>(e[i] >> self.row_bits)
+            row = e[i] & self.row_mask
+            if by_set:
+                s = chosen[code]
+            elif code == missing:
+                s = missing_left
+                absent += 1
+            elif code <= cut:
+                s = 1
+                below = <int64_t>row
+            else:
+                s = 0
+                if above < 0:
+                    above = <int64_t>row
+            side[row] = s
+            n_left += s
+            if s:
+                counts[self.labels[row]] += self.weights[row] if self.weighted else 1
+        found[0], found[1], found[2], found[3] = n_left, below, above, absent
 
     def partition(self, group, const int64_t[::1] columns, Py_ssize_t n_left):
         """In each of these columns, the rows that were marked as left first; both in order.
 
         Only the smaller side is set aside, so that half of the group's size is enough room.
         """
-        cdef Py_ssize_t start, end, i, k, kept, aside
-        cdef uint64_t entry
-        cdef uint64_t* e
-        cdef uint8_t* side = &self.side[0]
-        cdef uint8_t s
+        cdef Py_ssize_t start, end, k
         start, end = group
         cdef Py_ssize_t room = min(n_left, end - start - n_left)
         # One more than the smaller side: the branch-free loop writes one place ahead.
-        cdef uint64_t* spare = <uint64_t*>malloc((room + 1) * sizeof(uint64_t))
+        cdef void* spare = malloc((room + 1) * sizeof(uint64_t))
         if spare == NULL:
             raise MemoryError("not enough memory to divide a group")
         with nogil:
             for k in range(columns.shape[0]):
-                e = &self.entries[columns[k], 0]
-                aside = 0
-                if n_left >= end - start - n_left:
-                    kept = start
-                    for i in range(start, end):
-                        entry = e[i]
-                        s = side[<uint32_t>entry]
-                        e[kept] = entry
-                        spare[aside] = entry
-                        kept += s
-                        aside += 1 - s
-                    memcpy(e + kept, spare, aside * sizeof(uint64_t))
+                if self.narrow[columns[k]]:
+                    self.partition_entries(<uint32_t*>self.entries[columns[k]], start, end, n_left,
+                                           room, <uint32_t*>spare)
                 else:
-                    kept = end - 1
-                    for i in range(end - 1, start - 1, -1):
-                        entry = e[i]
-                        s = side[<uint32_t>entry]
-                        e[kept] = entry
-                        spare[room - aside] = entry
-                        kept -= 1 - s
-                        aside += s
-                    memcpy(e + start, spare + room - aside + 1, aside * sizeof(uint64_t))
+                    self.partition_entries(<uint64_t*>self.entries[columns[k]], start, end, n_left,
+                                           room, <uint64_t*>spare)
         free(spare)
+
+    cdef void partition_entries(
+        self, Entry* e, Py_ssize_t start, Py_ssize_t end, Py_ssize_t n_left, Py_ssize_t room,
+        Entry* spare,
+    ) noexcept nogil:
+        cdef Py_ssize_t i, kept, aside = 0
+        cdef const uint8_t* side = &self.side[0]
+        cdef Entry entry, mask = <Entry>self.row_mask
+        cdef uint8_t s
+        if n_left >= end - start - n_left:
+            kept = start
+            for i in range(start, end):
+                entry = e[i]
+                s = side[entry & mask]
+                e[kept] = entry
+                spare[aside] = entry
+                kept += s
+                aside += 1 - s
+            memcpy(e + kept, spare, aside * sizeof(Entry))
+        else:
+            kept = end - 1
+            for i in range(end - 1, start - 1, -1):
+                entry = e[i]
+                s = side[entry & mask]
+                e[kept] = entry
+                spare[room - aside] = entry
+                kept -= 1 - s
+                aside += s
+            memcpy(e + start, spare + room - aside + 1, aside * sizeof(Entry))
 
     def sides(self, group, Py_ssize_t n_left):
         """The two groups of a group that was divided."""

@@ -6,7 +6,7 @@ group of rows is the array of its row numbers; every column is an array of integ
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +18,28 @@ Group: TypeAlias = NDArray[np.intp]
 
 
 def sort_columns(
-    X: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    entries: NDArray[np.uint64],
-    missing: NDArray[np.int64],
-) -> None:
-    """Fill these columns of `entries`, code << 32 | row, and the codes of missing (or −1)."""
+    X: NDArray[np.float64], columns: NDArray[np.int64]
+) -> list[tuple[NDArray[np.unsignedinteger[Any]], int]]:
+    """For each of these columns: entries code << row_bits | row by value, the code of missing."""
     n_rows = len(X)
+    row_bits = bits_for(n_rows)
+    found: list[tuple[NDArray[np.unsignedinteger[Any]], int]] = []
     for j in columns.tolist():
         order = np.argsort(X[:, j], kind="stable")  # NaN comes last
         values = X[order, j]
         steps = (values[1:] != values[:-1]) & ~np.isnan(values[:-1])
         codes = np.concatenate([[0], np.cumsum(steps)])[:n_rows].astype(np.uint64)
-        entries[j] = codes << np.uint64(32) | order.astype(np.uint64)
-        missing[j] = int(codes[-1]) if n_rows and np.isnan(values[-1]) else -1
+        entries = codes << np.uint64(row_bits) | order.astype(np.uint64)
+        n_codes = int(codes[-1]) + 1 if n_rows else 0
+        is_narrow = row_bits + bits_for(n_codes) <= 32
+        missing = n_codes - 1 if n_rows and np.isnan(values[-1]) else -1
+        found.append((entries.astype(np.uint32 if is_narrow else np.uint64), missing))
+    return found
+
+
+def bits_for(n: int) -> int:
+    """How many bits it takes to number n things from 0."""
+    return max(1, (n - 1).bit_length())
 
 
 class Kernel:
@@ -39,7 +47,7 @@ class Kernel:
 
     def __init__(
         self,
-        entries: NDArray[np.uint64],
+        columns: list[NDArray[np.unsignedinteger[Any]]],
         labels: NDArray[np.int32],
         weights: NDArray[np.int64] | None,
         table: NDArray[np.float64] | None,
@@ -47,11 +55,13 @@ class Kernel:
         missing: NDArray[np.int64],
         unordered: NDArray[np.uint8],
     ) -> None:
-        n_columns, n_rows = entries.shape
-        self._codes = np.empty((n_columns, n_rows), dtype=np.int64)
-        for j in range(n_columns):
-            rows = (entries[j] & np.uint64(0xFFFFFFFF)).astype(np.intp)
-            self._codes[j, rows] = entries[j] >> np.uint64(32)
+        n_rows = len(labels)
+        row_bits = np.uint64(bits_for(n_rows))
+        self._codes = np.empty((len(columns), n_rows), dtype=np.int64)
+        for j, entries in enumerate(columns):
+            wide = entries.astype(np.uint64)
+            rows = (wide & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.intp)
+            self._codes[j, rows] = wide >> row_bits
         self._labels = labels
         self._weights = np.ones(n_rows, dtype=np.int64) if weights is None else weights
         self._table = table

@@ -57,13 +57,12 @@ class MemoryEngine:
         table = log_table(len(labels) if whole is None else int(whole.sum()), len(labels))
         self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
-        entries = np.empty(values.shape[::-1], dtype=np.uint64)
-        missing = np.full(len(columns), -1, dtype=np.int64)
-        self._shared(
-            len(values),
-            np.arange(len(columns)),
-            lambda part: module.sort_columns(values, part, entries, missing),
+        parts = self._shared(
+            len(values), np.arange(len(columns)), lambda part: module.sort_columns(values, part)
         )
+        found = list(chain.from_iterable(parts))
+        entries = [column for column, _ in found]
+        missing = np.array([code for _, code in found], dtype=np.int64)
         unordered = np.array([not column.is_ordered for column in columns], dtype=np.uint8)
         # The kernel numbers the categories that are there; these are their own codes.
         self._categories = {

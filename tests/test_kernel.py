@@ -50,9 +50,10 @@ def test_both_sort_columns_alike(values: list[float]) -> None:
 
     X = np.array(values)[:, None]
     columns = np.zeros(1, dtype=np.int64)
+    labels = np.arange(len(X), dtype=np.int32) % 3
     sorted_by = []
     for module in (_count, _twin):
-        ((entries, missing),) = module.sort_columns(X, columns)
+        ((entries, missing),) = module.sort_columns(X, columns, labels)
         sorted_by.append((entries.dtype, entries.tolist(), missing))
     assert sorted_by[0] == sorted_by[1]
 

@@ -51,7 +51,7 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "rules need at least two classes"
             )
         self._positive = self._positive_class()
-        leaves, default = self._learn(values, labels.astype(np.int32), weights)
+        leaves, default = self._learn(values, labels.astype(np.int32, copy=False), weights)
         self.rules_ = rule_set_of(
             leaves, tuple(self.classes_.tolist()), self._names(), default, self._positive
         )
@@ -305,7 +305,7 @@ class CART(_RuleClassifier):
         )  # fmt: skip
 
 
-def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
     """The classes in order, and the place of each label among them."""
     try:
         check_classification_targets(targets)
@@ -315,7 +315,7 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
                 places = targets.astype(np.int64) - low
                 seen = np.bincount(places) > 0
                 classes = (np.flatnonzero(seen) + low).astype(targets.dtype)
-                return classes, (np.cumsum(seen) - 1)[places]
+                return classes, (np.cumsum(seen) - 1).astype(np.int32)[places]
         return np.unique(targets, return_inverse=True)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in targets.tolist()})

@@ -140,6 +140,7 @@ class _Search:
         self._engine = engine
         self._max_rule_length = max_rule_length
         self._all = np.arange(len(engine.attributes), dtype=np.int64)
+        self._all_listed: list[int] = self._all.tolist()
         self._bits = entropy_scale(engine.n_classes)
         self._columns_of: dict[int, list[int]] = {}
         for column, attribute in enumerate(engine.attributes.tolist()):
@@ -162,9 +163,10 @@ class _Search:
         if max(node.group.counts) == total:
             return None  # pure: nothing to gain
         columns = self.columns(node)
+        listed = self._all_listed if columns is self._all else columns.tolist()
         found = self._engine.find(node.group, columns)
         tiny = ROUNDING * total * math.log2(total)
-        return best_split(found, columns.tolist(), node.used, node.length, tiny, self._bits)
+        return best_split(found, listed, node.used, node.length, tiny, self._bits)
 
 
 def plant(engine: Engine, positive: int | None, *, says_inlier: bool = True) -> Node:

@@ -237,12 +237,12 @@ def rule_set_of(
     positive: int | None,
 ) -> RuleSet:
     """Leaves that cover all rows, as rules: outlier rules first, and the largest first."""
+    ordered = sorted(leaves, key=lambda leaf: (leaf.label != positive, -leaf.counts[leaf.label]))
     rules = [
         Rule(leaf.clauses, classes[leaf.label], tuple(zip(classes, leaf.counts, strict=True)))
-        for leaf in leaves
+        for leaf in ordered
     ]
     outlier = None if positive is None else classes[positive]
-    rules.sort(key=lambda rule: (rule.label != outlier, -rule.hits))
     totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
     return RuleSet(tuple(rules), classes, features, classes[default], totals, outlier)
 

@@ -1,10 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The hot kernel: sorted columns, scanned for their best cut and divided with their rows.
 
-Each column is an array of entries, code << row_bits | row, sorted by code once; 32 bits wide where
-code and row fit, 64 otherwise. A group of rows is the same slice [start, end) of every column, so
-that a scan reads memory in order and a division is one stable pass. `_twin.py` does the same slowly
-in numpy and is the oracle in the tests.
+Each column is an array of entries, sorted by code once: the code of a value, the row, and in the
+last bit whether the row is of the second class. They are 32 bits wide where that is enough, else
+64. A group of rows is the same slice [start, end) of every column, so that a scan reads memory in
+order and a division is one stable pass. `_twin.py` does the same slowly in numpy and is the oracle
+in the tests.
 
 Counts are integers (weights are fixed-point integers), so no sum depends on the order of rows.
 """
@@ -44,13 +45,13 @@ cdef inline uint64_t sort_key(double x) noexcept nogil:
     return bits | (<uint64_t>1 << 63)
 
 
-def sort_columns(const double[:, :] X, const int64_t[::1] columns):
+def sort_columns(const double[:, :] X, const int64_t[::1] columns, const int32_t[::1] labels):
     """For each of these columns: its entries in order of the values, and the code of missing (−1).
 
     A radix sort of the numbers' bits. A wide column keeps one of the sort's buffers as its own.
     """
     cdef Py_ssize_t n = X.shape[0], k
-    cdef int row_bits = bits_for(n)
+    cdef int below = bits_for(n) + 1  # the bits below the code: row and label
     cdef uint64_t[::1] first, second
     cdef uint32_t[::1] narrow
     cdef bint in_first
@@ -60,7 +61,7 @@ def sort_columns(const double[:, :] X, const int64_t[::1] columns):
     if n == 0:
         return [(np.empty(0, dtype=np.uint32), -1) for _ in range(columns.shape[0])]
     cdef uint32_t* rows = <uint32_t*>malloc(2 * n * sizeof(uint32_t))
-    cdef uint32_t* histogram = <uint32_t*>malloc(DIGITS * BUCKETS * sizeof(uint32_t))
+    cdef uint32_t* histogram = <uint32_t*>malloc(BUCKETS * sizeof(uint32_t))
     cdef uint32_t* sorted_rows
     if rows == NULL or histogram == NULL:
         free(rows)
@@ -77,15 +78,15 @@ def sort_columns(const double[:, :] X, const int64_t[::1] columns):
                     first, second = second, first
                 missing = -1
                 n_codes = codes_in_place(&first[0], n, &missing)
-            if row_bits + bits_for(<Py_ssize_t>n_codes) <= 32:
+            if below + bits_for(<Py_ssize_t>n_codes) <= 32:
                 narrow_array = np.empty(n, dtype=np.uint32)
                 narrow = narrow_array
                 with nogil:
-                    pack(&first[0], sorted_rows, n, row_bits, &narrow[0])
+                    pack(&first[0], sorted_rows, &labels[0], n, below, &narrow[0])
                 found.append((narrow_array, missing))
             else:
                 with nogil:
-                    pack(&first[0], sorted_rows, n, row_bits, &first[0])
+                    pack(&first[0], sorted_rows, &labels[0], n, below, &first[0])
                 found.append((first_array if in_first else second_array, missing))
                 if k + 1 < columns.shape[0]:
                     if in_first:
@@ -105,30 +106,29 @@ def bits_for(Py_ssize_t n):
 
 cdef bint sort_column(
     const double[:, :] X, Py_ssize_t column, uint64_t* keys, uint64_t* other_keys, uint32_t* rows,
-    uint32_t* histogram,
+    uint32_t* bucket,
 ) noexcept nogil:
     """Sort a column's keys with their rows; whether the result is in the first of the buffers."""
     cdef Py_ssize_t n = X.shape[0], i, digit
     cdef uint64_t* swap_keys
     cdef uint32_t* other_rows = rows + n
     cdef uint32_t* swap_rows
-    cdef uint32_t* bucket
     cdef uint32_t total, count, place
-    cdef uint64_t key
+    cdef uint64_t key, differs = 0
     cdef int shift
     cdef bint in_first = True
-    memset(histogram, 0, DIGITS * BUCKETS * sizeof(uint32_t))
     for i in range(n):
         key = sort_key(X[i, column])
         keys[i] = key
         rows[i] = <uint32_t>i
-        for digit in range(DIGITS):
-            histogram[digit * BUCKETS + ((key >> (digit * DIGIT_BITS)) & (BUCKETS - 1))] += 1
+        differs |= key ^ keys[0]
     for digit in range(DIGITS):
         shift = <int>digit * DIGIT_BITS
-        bucket = histogram + digit * BUCKETS
-        if bucket[(keys[0] >> shift) & (BUCKETS - 1)] == n:
+        if (differs >> shift) & (BUCKETS - 1) == 0:
             continue  # all keys agree in this digit
+        memset(bucket, 0, BUCKETS * sizeof(uint32_t))
+        for i in range(n):
+            bucket[(keys[i] >> shift) & (BUCKETS - 1)] += 1
         total = 0
         for i in range(BUCKETS):
             count = bucket[i]
@@ -166,11 +166,14 @@ cdef uint64_t codes_in_place(uint64_t* keys, Py_ssize_t n, int64_t* missing) noe
 
 
 cdef void pack(
-    const uint64_t* codes, const uint32_t* rows, Py_ssize_t n, int row_bits, Entry* out,
+    const uint64_t* codes, const uint32_t* rows, const int32_t* labels, Py_ssize_t n, int below,
+    Entry* out,
 ) noexcept nogil:
     cdef Py_ssize_t i
+    cdef uint64_t row
     for i in range(n):
-        out[i] = <Entry>((codes[i] << row_bits) | rows[i])
+        row = rows[i]
+        out[i] = <Entry>((codes[i] << below) | (row << 1) | <uint64_t>(labels[row] == 1))
 
 
 cdef class Kernel:
@@ -180,11 +183,10 @@ cdef class Kernel:
     cdef void** entries
     cdef uint8_t* narrow
     cdef Py_ssize_t n_rows
-    cdef int row_bits
-    cdef uint64_t row_mask
+    cdef int below
+    cdef uint64_t row_mask  # of the row, once the label's bit is shifted out
     cdef uint8_t[::1] side
     cdef const int32_t[::1] labels
-    cdef const uint8_t[::1] is_second  # of two classes: a byte for each row stays in the cache
     cdef const int64_t[::1] weights
     cdef const double[::1] table
     cdef const int64_t[::1] missing
@@ -211,8 +213,8 @@ cdef class Kernel:
         n = len(labels)
         self.columns = columns
         self.n_rows = n
-        self.row_bits = bits_for(n)
-        self.row_mask = (<uint64_t>1 << self.row_bits) - 1
+        self.below = bits_for(n) + 1
+        self.row_mask = (<uint64_t>1 << (self.below - 1)) - 1
         for j in range(len(columns)):
             self.narrow[j] = columns[j].dtype == np.uint32
             self.entries[j] = NULL
@@ -230,7 +232,6 @@ cdef class Kernel:
         self.table = table if table is not None else np.empty(0)
         self.n_classes = n_classes
         self.two = n_classes == 2 and not self.weighted and self.tabled
-        self.is_second = labels.astype(np.uint8) if self.two else np.empty(0, dtype=np.uint8)
         self.missing = missing
         self.unordered = unordered
 
@@ -240,11 +241,6 @@ cdef class Kernel:
     def size(self, group):
         start, end = group
         return end - start
-
-    def rows(self, group, Py_ssize_t column=0):
-        """The rows of a group, in the order of a column."""
-        start, end = group
-        return (self.columns[column][start:end].astype(np.uint64) & self.row_mask).astype(np.intp)
 
     def counts(self, group):
         """The weight of each class among the rows of the root."""
@@ -316,9 +312,7 @@ cdef class Kernel:
         const int64_t* totals, Best* found,
     ) noexcept nogil:
         """Two classes and no weights: the case that must be fast."""
-        cdef const uint8_t* labels = &self.is_second[0]
-        cdef int shift = self.row_bits
-        cdef Entry mask = <Entry>self.row_mask
+        cdef int shift = self.below
         cdef const double* g = &self.table[0]
         cdef Py_ssize_t i = start, j, values_end = end
         cdef int64_t t0 = totals[0], t1 = totals[1], a = 0, b = 0, p, m0 = 0, m1 = 0, here
@@ -329,14 +323,14 @@ cdef class Kernel:
         if missing >= 0:
             while values_end > start and <int64_t>(e[values_end - 1] >> shift) == missing:
                 values_end -= 1
-                m1 += labels[e[values_end] & mask]
+                m1 += e[values_end] & 1
             m0 = end - values_end - m1
         while i < values_end:
             code = e[i] >> shift
             p = 0
             j = i
             while j < values_end and (e[j] >> shift) == code:
-                p += labels[e[j] & mask]
+                p += e[j] & 1
                 j += 1
             here = j - i
             kind = 0 if p == 0 else (1 if p == here else 2)
@@ -382,7 +376,7 @@ cdef class Kernel:
         Best* found,
     ) noexcept nogil:
         """Any number of classes, with or without weights."""
-        cdef int shift = self.row_bits
+        cdef int shift = self.below
         cdef Entry mask = <Entry>self.row_mask
         cdef int n_classes = self.n_classes, k, kind, previous = -2
         cdef const int64_t* totals = room
@@ -399,15 +393,15 @@ cdef class Kernel:
         if missing >= 0:
             while values_end > start and <int64_t>(e[values_end - 1] >> shift) == missing:
                 values_end -= 1
-                row = e[values_end] & mask
+                row = (e[values_end] >> 1) & mask
                 absent[self.labels[row]] += self.weights[row] if self.weighted else 1
         any_missing = values_end < end
         while i < values_end:
             code = e[i] >> shift
             memset(value, 0, n_classes * sizeof(int64_t))
-            kind = self.labels[e[i] & mask]
+            kind = self.labels[(e[i] >> 1) & mask]
             while i < values_end and (e[i] >> shift) == code:
-                row = e[i] & mask
+                row = (e[i] >> 1) & mask
                 if self.labels[row] != kind:
                     kind = -1
                 value[self.labels[row]] += self.weights[row] if self.weighted else 1
@@ -455,8 +449,8 @@ cdef class Kernel:
     def counts_by_code(self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end):
         """Class counts of each code that the group has, and those codes."""
         entries = self.columns[column][start:end].astype(np.int64)
-        codes, places = np.unique(entries >> self.row_bits, return_inverse=True)
-        rows = entries & <int64_t>self.row_mask
+        codes, places = np.unique(entries >> self.below, return_inverse=True)
+        rows = (entries >> 1) & <int64_t>self.row_mask
         counts = np.zeros((len(codes), self.n_classes), dtype=np.int64)
         weights = np.asarray(self.weights)[rows] if self.weighted else 1
         np.add.at(counts, (places, np.asarray(self.labels)[rows]), weights)
@@ -496,14 +490,33 @@ cdef class Kernel:
         bint missing_left, bint by_set, const uint8_t* chosen, int64_t* counts, int64_t* found,
     ) noexcept nogil:
         cdef int64_t missing = self.missing[column], code, below = -1, above = -1, absent = 0
-        cdef int64_t n_left = 0
-        cdef Py_ssize_t i
+        cdef int64_t n_left = 0, second = 0
+        cdef Py_ssize_t i, middle, first_above = end
         cdef uint64_t row
         cdef uint8_t* side = &self.side[0]
         cdef uint8_t s
+        if self.two and not by_set and <int64_t>(e[end - 1] >> self.below) != missing:
+            # Nothing is missing and the column is in order: look for the cut, mark both sides.
+            i = start
+            while i < first_above:
+                middle = (i + first_above) // 2
+                if <int64_t>(e[middle] >> self.below) <= cut:
+                    i = middle + 1
+                else:
+                    first_above = middle
+            for i in range(start, first_above):
+                side[(e[i] >> 1) & self.row_mask] = 1
+                second += e[i] & 1
+            for i in range(first_above, end):
+                side[(e[i] >> 1) & self.row_mask] = 0
+            counts[0], counts[1] = first_above - start - second, second
+            found[0], found[3] = first_above - start, 0
+            found[1] = <int64_t>((e[first_above - 1] >> 1) & self.row_mask)
+            found[2] = <int64_t>((e[first_above] >> 1) & self.row_mask) if first_above < end else -1
+            return
         for i in range(start, end):
-            code = <int64_t>(e[i] >> self.row_bits)
-            row = e[i] & self.row_mask
+            code = <int64_t>(e[i] >> self.below)
+            row = (e[i] >> 1) & self.row_mask
             if by_set:
                 s = chosen[code]
             elif code == missing:
@@ -522,10 +535,13 @@ cdef class Kernel:
                 counts[self.labels[row]] += self.weights[row] if self.weighted else 1
         found[0], found[1], found[2], found[3] = n_left, below, above, absent
 
-    def partition(self, group, const int64_t[::1] columns, Py_ssize_t n_left):
+    def partition(
+        self, group, const int64_t[::1] columns, Py_ssize_t n_left, bint need_left, bint need_right
+    ):
         """In each of these columns, the rows that were marked as left first; both in order.
 
-        Only the smaller side is set aside, so that half of the group's size is enough room.
+        A side that will not be looked at again need not be moved. Only the smaller side is set
+        aside, so that half of the group's size is enough room.
         """
         cdef Py_ssize_t start, end, k
         start, end = group
@@ -538,25 +554,37 @@ cdef class Kernel:
             for k in range(columns.shape[0]):
                 if self.narrow[columns[k]]:
                     self.partition_entries(<uint32_t*>self.entries[columns[k]], start, end, n_left,
-                                           room, <uint32_t*>spare)
+                                           room, need_left, need_right, <uint32_t*>spare)
                 else:
                     self.partition_entries(<uint64_t*>self.entries[columns[k]], start, end, n_left,
-                                           room, <uint64_t*>spare)
+                                           room, need_left, need_right, <uint64_t*>spare)
         free(spare)
 
     cdef void partition_entries(
         self, Entry* e, Py_ssize_t start, Py_ssize_t end, Py_ssize_t n_left, Py_ssize_t room,
-        Entry* spare,
+        bint need_left, bint need_right, Entry* spare,
     ) noexcept nogil:
         cdef Py_ssize_t i, kept, aside = 0
         cdef const uint8_t* side = &self.side[0]
         cdef Entry entry, mask = <Entry>self.row_mask
         cdef uint8_t s
-        if n_left >= end - start - n_left:
+        if not need_right:
             kept = start
             for i in range(start, end):
                 entry = e[i]
-                s = side[entry & mask]
+                e[kept] = entry
+                kept += side[(entry >> 1) & mask]
+        elif not need_left:
+            kept = end - 1
+            for i in range(end - 1, start - 1, -1):
+                entry = e[i]
+                e[kept] = entry
+                kept -= 1 - side[(entry >> 1) & mask]
+        elif n_left >= end - start - n_left:
+            kept = start
+            for i in range(start, end):
+                entry = e[i]
+                s = side[(entry >> 1) & mask]
                 e[kept] = entry
                 spare[aside] = entry
                 kept += s
@@ -566,7 +594,7 @@ cdef class Kernel:
             kept = end - 1
             for i in range(end - 1, start - 1, -1):
                 entry = e[i]
-                s = side[entry & mask]
+                s = side[(entry >> 1) & mask]
                 e[kept] = entry
                 spare[room - aside] = entry
                 kept -= 1 - s

@@ -18,20 +18,21 @@ Group: TypeAlias = NDArray[np.intp]
 
 
 def sort_columns(
-    X: NDArray[np.float64], columns: NDArray[np.int64]
+    X: NDArray[np.float64], columns: NDArray[np.int64], labels: NDArray[np.int32]
 ) -> list[tuple[NDArray[np.unsignedinteger[Any]], int]]:
-    """For each of these columns: entries code << row_bits | row by value, the code of missing."""
+    """For each of these columns: entries (code, row, label) by value, and the code of missing."""
     n_rows = len(X)
-    row_bits = bits_for(n_rows)
+    below = bits_for(n_rows) + 1
     found: list[tuple[NDArray[np.unsignedinteger[Any]], int]] = []
     for j in columns.tolist():
         order = np.argsort(X[:, j], kind="stable")  # NaN comes last
         values = X[order, j]
         steps = (values[1:] != values[:-1]) & ~np.isnan(values[:-1])
         codes = np.concatenate([[0], np.cumsum(steps)])[:n_rows].astype(np.uint64)
-        entries = codes << np.uint64(row_bits) | order.astype(np.uint64)
+        second = (labels[order] == 1).astype(np.uint64)
+        entries = codes << np.uint64(below) | order.astype(np.uint64) << np.uint64(1) | second
         n_codes = int(codes[-1]) + 1 if n_rows else 0
-        is_narrow = row_bits + bits_for(n_codes) <= 32
+        is_narrow = below + bits_for(n_codes) <= 32
         missing = n_codes - 1 if n_rows and np.isnan(values[-1]) else -1
         found.append((entries.astype(np.uint32 if is_narrow else np.uint64), missing))
     return found
@@ -56,12 +57,12 @@ class Kernel:
         unordered: NDArray[np.uint8],
     ) -> None:
         n_rows = len(labels)
-        row_bits = np.uint64(bits_for(n_rows))
+        below = np.uint64(bits_for(n_rows) + 1)
         self._codes = np.empty((len(columns), n_rows), dtype=np.int64)
         for j, entries in enumerate(columns):
             wide = entries.astype(np.uint64)
-            rows = (wide & ((np.uint64(1) << row_bits) - np.uint64(1))).astype(np.intp)
-            self._codes[j, rows] = wide >> row_bits
+            rows = (wide & ((np.uint64(1) << below) - np.uint64(1))) >> np.uint64(1)
+            self._codes[j, rows.astype(np.intp)] = wide >> below
         self._labels = labels
         self._weights = np.ones(n_rows, dtype=np.int64) if weights is None else weights
         self._table = table
@@ -75,9 +76,6 @@ class Kernel:
 
     def size(self, group: Group) -> int:
         return len(group)
-
-    def rows(self, group: Group, column: int = 0) -> NDArray[np.intp]:
-        return group[np.argsort(self._codes[column, group], kind="stable")]
 
     def counts(self, group: Group) -> tuple[int, ...]:
         counts = np.zeros(self._n_classes, dtype=np.int64)
@@ -141,7 +139,14 @@ class Kernel:
         left = group[self._left]
         return self.counts(left), len(left), row_below, row_above, int(is_missing.sum())
 
-    def partition(self, group: Group, columns: NDArray[np.int64], n_left: int) -> None:
+    def partition(
+        self,
+        group: Group,
+        columns: NDArray[np.int64],
+        n_left: int,
+        need_left: bool,
+        need_right: bool,
+    ) -> None:
         """Nothing to do: the twin keeps the rows of a group, not its columns."""
 
     def sides(self, group: Group, n_left: int) -> tuple[Group, Group]:

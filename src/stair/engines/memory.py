@@ -32,6 +32,8 @@ FIXED_POINT_TOTAL = 2.0**50
 # Values to look at (rows × columns) from which on a second thread pays.
 WORTH_THREADS = 100_000
 MOST_THREADS = 8
+# Sorting needs room for each thread, so it takes this many times more to be worth it.
+SORT_IS_CHEAP = 50
 
 
 class MemoryEngine:
@@ -58,7 +60,9 @@ class MemoryEngine:
         self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
         parts = self._shared(
-            len(values), np.arange(len(columns)), lambda part: module.sort_columns(values, part)
+            len(values) // SORT_IS_CHEAP,
+            np.arange(len(columns)),
+            lambda part: module.sort_columns(values, part, labels),
         )
         found = list(chain.from_iterable(parts))
         entries = [column for column, _ in found]
@@ -94,10 +98,17 @@ class MemoryEngine:
         counts, n_left, row_below, row_above, n_missing = self._kernel.mark(
             group.handle, split.column, split.cut, split.missing_left, left_codes
         )
-        n_rows = self._kernel.size(group.handle)
-        self._shared(
-            n_rows, columns, lambda part: self._kernel.partition(group.handle, part, n_left)
-        )
+        rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
+        need = [max(side) < sum(side) for side in (counts, rest)]  # a pure side is done with
+        if any(need):
+            n_rows = self._kernel.size(group.handle)
+            is_sorted = left_codes is None and not n_missing  # its own column is divided as it is
+            others = columns[columns != split.column] if is_sorted else columns
+            self._shared(
+                n_rows,
+                others,
+                lambda part: self._kernel.partition(group.handle, part, n_left, *need),
+            )
         left, right = self._kernel.sides(group.handle, n_left)
         if not isinstance(column, Categories):
             clauses = column.cut(
@@ -105,7 +116,6 @@ class MemoryEngine:
                 float(self._values[row_above, split.column]) if row_above >= 0 else math.inf,
                 split.missing_left if n_missing else None,
             )
-        rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
         return (clauses[0], Group(left, counts)), (clauses[1], Group(right, rest))
 
     def _shared(
@@ -137,11 +147,6 @@ class MemoryEngine:
         missing_left = None if is_value.all() else bool(is_left[~is_value][0])
         left, right = (own[codes[is_value & side]].tolist() for side in (is_left, ~is_left))
         return column.divide(left, right, missing_left), left_codes
-
-    def rows(self, group: Group, column: int = 0) -> NDArray[np.intp]:
-        """The rows of a group, read in a column that it still keeps."""
-        result: NDArray[np.intp] = self._kernel.rows(group.handle, column)
-        return result
 
 
 def _n_cpus() -> int:

@@ -1,0 +1,292 @@
+"""L-STAIR: partitions of the data and rules for each, learned together (Algorithm 2 of the paper).
+
+    minimise  Σ_C Σ_{x∈C} [ (tree_C(x) ≠ y) + λ·‖x − center(C)‖² ]
+
+k-means starts; a tree is grown in each partition; each row moves to the partition with the least
+loss; empty and redundant partitions go, and those whose own score is under the floor are split in
+two. The trees of a round share one heap and one floor over all rows (`grow_forest`), and are pruned
+back to it (`refine`).
+
+Moving a row uses its label, so two scores are kept apart everywhere: *assigned* judges a row by the
+partition that it was moved to (the paper's), *routed* by its nearest center, which is all that a
+new row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.engines.memory import MemoryEngine
+from stair.grow import Node, Step, grow_forest, plant
+from stair.match import first_match
+from stair.objective import f1, reaches
+from stair.refine import refine
+from stair.rules import Leaf
+from stair.space import Matrix, squared_distances
+from stair.table import Table
+
+FloorOn: TypeAlias = Literal["routed", "assigned"]
+Rows: TypeAlias = NDArray[np.intp]
+
+# In the first rounds the trees need not reach the floor yet: they are this much lower.
+GAP: Final = 0.2
+# How far trees are grown past the floor before they are pruned back to it.
+PAST: Final = 0.75
+MOST_PARTITIONS: Final = 16
+# Rounds without a shorter result before the loop ends.
+PATIENCE: Final = 3
+
+
+class Round(NamedTuple):
+    """One round of the loop, after its rows have moved."""
+
+    error: float  # Σ (tree(x) ≠ y)
+    locality: float  # λ·Σ ‖x − center‖²
+    objective_before: float  # the same trees and centers before rows moved
+    objective: float
+    n_partitions: int
+    floor: float  # of this round's trees
+    assigned: float
+    routed: float
+    total_length: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """Partitions by their centers, the leaves of each, and how they came about."""
+
+    centers: Matrix
+    leaves: list[list[Leaf]]
+    assigned: float
+    routed: float
+    rounds: list[Round]
+    steps: list[Step]
+
+    @property
+    def total_length(self) -> int:
+        return sum(len({c.feature for c in leaf.clauses}) for part in self.leaves for leaf in part)
+
+
+@dataclass(slots=True, eq=False)
+class _Trees:
+    """Trees of partitions; the tree of the same rows is never grown twice."""
+
+    table: Table
+    codes: NDArray[np.int32]
+    n_classes: int
+    positive: int | None
+    max_rule_length: int
+    known: dict[bytes, tuple[MemoryEngine, Node]] = field(default_factory=dict)
+
+    def of(self, rows: Rows) -> tuple[MemoryEngine, Node]:
+        key = rows.tobytes()
+        if key not in self.known:
+            part = np.asfortranarray(self.table.codes[rows])
+            engine = MemoryEngine(self.table.columns, part, self.codes[rows], self.n_classes)
+            self.known[key] = engine, plant(engine, self.positive, says_inlier=False)
+        return self.known[key]
+
+    def forget_all_but(self, parts: Sequence[Rows]) -> None:
+        kept = {rows.tobytes() for rows in parts}
+        self.known = {key: tree for key, tree in self.known.items() if key in kept}
+
+
+def learn_local(
+    table: Table,
+    places: Matrix,
+    codes: NDArray[np.int32],
+    n_classes: int,
+    *,
+    positive: int | None,
+    min_score: float,
+    max_rule_length: int,
+    n_partitions: int,
+    locality: float,
+    floor_on: FloorOn,
+    max_rounds: int,
+    seed: int,
+    say: Callable[[str], None] = lambda _: None,
+) -> Local:
+    """The shortest result of all rounds above the floor, else the one with the best score."""
+    loop = _Loop(
+        table, places, codes, n_classes, positive, min_score, max_rule_length, locality, floor_on,
+        np.random.RandomState(seed), say,
+    )  # fmt: skip
+    return loop.run(n_partitions, max_rounds)
+
+
+@dataclass(slots=True, eq=False)
+class _Loop:
+    table: Table
+    places: Matrix
+    codes: NDArray[np.int32]
+    n_classes: int
+    positive: int | None
+    min_score: float
+    max_rule_length: int
+    locality: float
+    floor_on: FloorOn
+    random: np.random.RandomState
+    say: Callable[[str], None]
+
+    def run(self, n_partitions: int, max_rounds: int) -> Local:
+        trees = _Trees(self.table, self.codes, self.n_classes, self.positive, self.max_rule_length)
+        centers = self._kmeans(self.places, n_partitions)
+        assigned = squared_distances(self.places, centers).argmin(axis=1)
+        rounds: list[Round] = []
+        best: Local | None = None
+        waited = 0
+        for number in range(1, max_rounds + 1):
+            self.say(f"learning: round {number}, {len(centers)} partitions")
+            found, centers, assigned, changed = self._round(trees, centers, assigned, rounds)
+            if best is None or self._is_better(found, best):
+                best, waited = found, 0
+            else:
+                waited += 1
+            if not changed or waited >= PATIENCE:
+                break
+        assert best is not None
+        return best
+
+    def _round(
+        self, trees: _Trees, centers: Matrix, assigned: Rows, rounds: list[Round]
+    ) -> tuple[Local, Matrix, Rows, bool]:
+        distances = squared_distances(self.places, centers)
+        nearest = distances.argmin(axis=1)
+        basis = nearest if self.floor_on == "routed" else assigned
+        kept = [k for k in range(len(centers)) if (basis == k).any()]
+        centers, distances = centers[kept], distances[:, kept]
+        renumber = np.full(max(kept) + 1, -1)
+        renumber[kept] = np.arange(len(kept))
+        basis = renumber[basis]
+        nearest = distances.argmin(axis=1)
+        parts = [np.flatnonzero(basis == k) for k in range(len(centers))]
+        trees.forget_all_but(parts)
+        forest = [trees.of(rows) for rows in parts]
+        growth = grow_forest(
+            forest,
+            min_score=self.min_score + PAST * (1.0 - self.min_score),
+            max_rule_length=self.max_rule_length,
+            positive=self.positive,
+        )
+        totals = np.bincount(self.codes, minlength=self.n_classes).tolist()
+
+        def pruned(floor: float) -> list[list[Leaf]]:
+            kept_nodes = refine(growth.roots, totals, self.positive, floor)
+            return [
+                [Leaf(n.clauses(), label, tuple(map(float, n.group.counts))) for n, label in part]
+                for part in kept_nodes
+            ]
+
+        final = pruned(self.min_score)
+        floor = min(self.min_score, self.min_score - GAP + GAP * (len(centers) - 2) / 9)
+        early = final if self.floor_on == "routed" else pruned(floor)
+        wrong = np.column_stack([self._predicted(part) != self.codes for part in early])
+        loss = wrong + self.locality * distances
+        here = np.arange(len(loss))
+        start = renumber[assigned] if assigned.max() < len(renumber) else nearest
+        start = np.where(start >= 0, start, nearest)
+        before = float(loss[here, start].sum())
+        moved = loss.argmin(axis=1)
+        moved = np.where(loss[here, start] <= loss[here, moved], start, moved)
+        error = float(wrong[here, moved].sum())
+        after = float(loss[here, moved].sum())
+        local = Local(
+            centers,
+            early,
+            self._score(wrong[here, moved]),
+            self._score(wrong[here, nearest]),
+            rounds,
+            growth.steps,
+        )
+        rounds.append(
+            Round(error, after - error, before, after, len(centers), floor,
+                  local.assigned, local.routed, local.total_length)
+        )  # fmt: skip
+        judged = nearest if self.floor_on == "routed" else moved
+        own = [self._own_score(judged == k, wrong[:, k]) for k in range(len(centers))]
+        centers, moved, own = self._centers(moved, own)
+        new_centers, new_moved = self._split(centers, moved, own)
+        changed = len(new_centers) != len(distances.T) or not np.array_equal(new_moved, start)
+        return local, new_centers, new_moved, changed
+
+    def _is_better(self, found: Local, best: Local) -> bool:
+        """Above the floor before below it; then the shorter, or the better score."""
+        here, there = (x.routed if self.floor_on == "routed" else x.assigned for x in (found, best))
+        reached = reaches(here, self.min_score)
+        if reached != reaches(there, self.min_score):
+            return reached
+        if reached:
+            return found.total_length < best.total_length
+        return here > there
+
+    def _predicted(self, leaves: list[Leaf]) -> NDArray[np.intp]:
+        """What one partition's tree says about every row."""
+        labels = np.array([*(leaf.label for leaf in leaves), self._default()])
+        numbers = first_match(leaves, self.table.values.__getitem__, len(self.codes))
+        predicted: NDArray[np.intp] = labels[numbers]
+        return predicted
+
+    def _default(self) -> int:
+        if self.positive is not None:
+            return 1 - self.positive
+        return int(np.bincount(self.codes).argmax())
+
+    def _score(self, wrong: NDArray[np.bool_]) -> float:
+        """F1 or accuracy where these rows are judged wrongly."""
+        if self.positive is None:
+            return 1.0 - float(wrong.mean())
+        is_outlier = self.codes == self.positive
+        hits = int((is_outlier & ~wrong).sum())
+        predicted = hits + int((~is_outlier & wrong).sum())
+        return f1(hits, predicted, int(is_outlier.sum()))
+
+    def _own_score(self, rows: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> float:
+        """A partition's own score; one without outliers has nothing to explain."""
+        if self.positive is None:
+            return 1.0 - float(wrong[rows].mean()) if rows.any() else 1.0
+        is_outlier = self.codes[rows] == self.positive
+        hits = int((is_outlier & ~wrong[rows]).sum())
+        predicted = hits + int((~is_outlier & wrong[rows]).sum())
+        return f1(hits, predicted, int(is_outlier.sum())) if is_outlier.any() else 1.0
+
+    def _centers(self, moved: Rows, own: Sequence[float]) -> tuple[Matrix, Rows, list[float]]:
+        """The means of the rows of each partition; empty partitions go."""
+        kept = [k for k in range(len(own)) if (moved == k).any()]
+        centers = np.array([self.places[moved == k].mean(axis=0) for k in kept])
+        renumber = np.full(len(own), -1)
+        renumber[kept] = np.arange(len(kept))
+        return centers, renumber[moved], [own[k] for k in kept]
+
+    def _split(self, centers: Matrix, moved: Rows, own: Sequence[float]) -> tuple[Matrix, Rows]:
+        """Partitions whose own score is under the floor, in two; the worst first."""
+        found = list(centers)
+        moved = moved.copy()
+        for k in sorted(range(len(centers)), key=lambda k: own[k]):
+            rows = np.flatnonzero(moved == k)
+            if reaches(own[k], self.min_score) or len(found) >= MOST_PARTITIONS or len(rows) < 4:
+                continue
+            two = self._kmeans(self.places[rows], 2)
+            if len(two) < 2:
+                continue
+            side = squared_distances(self.places[rows], two).argmin(axis=1) == 1
+            if not side.any() or side.all():
+                continue
+            moved[rows[side]] = len(found)
+            found[k] = two[0]
+            found.append(two[1])
+        return np.array(found), moved
+
+    def _kmeans(self, places: Matrix, n: int) -> Matrix:
+        from sklearn.cluster import KMeans
+
+        distinct = len(np.unique(places[: 10 * n + 1000], axis=0))
+        n = max(1, min(n, distinct))
+        model = KMeans(n, n_init=3, random_state=self.random.randint(2**31 - 1))
+        centers: Matrix = model.fit(places).cluster_centers_
+        return centers

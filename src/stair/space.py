@@ -1,0 +1,114 @@
+"""Where rows lie: the distances that partitions need, from columns of any kind.
+
+Distances need comparable attributes, so numbers and times are scaled robustly, by their median and
+interquartile range, for distances only; the rules stay in the user's own units. Two different
+categories are as far apart as one such range, and so are two texts that share no term. The squared
+distance is divided by the number of attributes: it means the same at 6 and at 57 of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Among, Mentions, value_order
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+# A category that few rows have tells little about where rows lie.
+MOST_CATEGORIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One attribute's part in a distance.
+
+    `values` are the categories or terms that count; numbers and times have a center and a scale.
+    """
+
+    feature: str
+    kind: str
+    center: float = 0.0
+    scale: float = 1.0
+    values: tuple[Any, ...] = ()
+
+    @property
+    def width(self) -> int:
+        return len(self.values) if self.kind in ("category", "text") else 1
+
+    def place(self, array: NDArray[Any]) -> Matrix:
+        """Coordinates (rows × width); a missing number lies at the center."""
+        if self.kind == "category":
+            clauses = [Among(self.feature, (value,)) for value in self.values]
+            cell, allowed = Among.cells(clauses, array)
+            return allowed.T.astype(np.float64)[cell] * math.sqrt(0.5)
+        if self.kind == "text":
+            found = [Mentions(self.feature, term).covers(array) for term in self.values]
+            return np.column_stack(found).astype(np.float64) / math.sqrt(len(found))
+        if self.kind == "time":
+            times = np.asarray(array, dtype="datetime64[us]")
+            numbers = times.astype(np.int64).astype(np.float64)
+            numbers[np.isnat(times)] = math.nan
+        else:
+            numbers = np.asarray(array, dtype=np.float64)
+        return np.nan_to_num((numbers - self.center) / self.scale)[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All attributes together."""
+
+    axes: tuple[Axis, ...]
+
+    def place(self, column: Callable[[str], NDArray[Any]]) -> Matrix:
+        """The coordinates of rows, such that squared distances are means over the attributes."""
+        parts = [axis.place(column(axis.feature)) for axis in self.axes]
+        return np.column_stack(parts) / math.sqrt(len(self.axes))
+
+
+def space_of(
+    features: Sequence[tuple[str, str]],
+    column: Callable[[str], NDArray[Any]],
+    terms: Callable[[str], tuple[str, ...]],
+) -> Space:
+    """The space of some features (name and kind), scaled by the rows that are there."""
+    axes = []
+    for name, kind in features:
+        if kind == "category":
+            listed = [v for v in column(name).tolist() if v is not None]
+            counts: dict[Any, int] = {}
+            for value in listed:
+                counts[value] = counts.get(value, 0) + 1
+            common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]
+            if common:
+                axes.append(Axis(name, kind, values=tuple(common)))
+        elif kind == "text":
+            if terms(name):
+                axes.append(Axis(name, kind, values=terms(name)))
+        else:
+            axes.append(_scaled(name, kind, column(name)))
+    return Space(tuple(axes))
+
+
+def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
+    """A number or time by its median and interquartile range; a zero range scales by 1."""
+    plain = Axis(name, kind).place(array)[:, 0]
+    gone = np.isnat(array) if kind == "time" else np.isnan(np.asarray(array, dtype=np.float64))
+    seen = plain[~gone]
+    if not seen.size:
+        return Axis(name, kind)
+    low, center, high = np.percentile(seen, [25, 50, 75])
+    return Axis(name, kind, float(center), float(high - low) or 1.0)
+
+
+def squared_distances(places: Matrix, centers: Matrix) -> Matrix:
+    """From each row to each center."""
+    found = np.empty((len(places), len(centers)))
+    for k, center in enumerate(centers):
+        found[:, k] = ((places - center) ** 2).sum(axis=1)
+    return found

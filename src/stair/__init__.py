@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stair import datasets
     from stair.errors import FloorNotReached, StairError
-    from stair.estimators import CART, ID3, Stair
+    from stair.estimators import CART, ID3, LocalStair, Stair
+    from stair.local import LocalRuleSet
     from stair.rules import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -24,6 +25,8 @@ _HOMES = {
     "FloorNotReached": "errors",
     "ID3": "estimators",
     "Interval": "rules",
+    "LocalRuleSet": "local",
+    "LocalStair": "estimators",
     "Mentions": "rules",
     "Period": "rules",
     "Rule": "rules",
@@ -42,6 +45,8 @@ __all__ = [
     "Explanation",
     "FloorNotReached",
     "Interval",
+    "LocalRuleSet",
+    "LocalStair",
     "Mentions",
     "Period",
     "Rule",

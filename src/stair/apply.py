@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stair.errors import StairError
 from stair.export.json import SavedRules
 from stair.export.text import fine_percent, fit
+from stair.local import LocalRuleSet
 from stair.table import read_values
 
 
@@ -47,6 +48,8 @@ def apply_rules(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> Appli
 
 def _values(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     used = {clause.feature for rule in saved.rules for clause in rule.clauses}
+    if isinstance(saved.rules, LocalRuleSet):
+        used |= {axis.feature for axis in saved.rules.space.axes}
     return read_values([f for f in saved.fields if f.name in used], columns)
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -78,7 +78,7 @@ def summarize(
         str | None,
         typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
     ] = None,
-    method: Annotated[str, typer.Option(help="stair, id3 or cart.")] = "stair",
+    method: Annotated[str, typer.Option(help="stair, local, id3 or cart.")] = "stair",
     min_score: Annotated[
         float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
     ] = 0.8,
@@ -86,6 +86,20 @@ def summarize(
     max_total_length: Annotated[
         int | None, typer.Option(help="The most attributes of all rules together.")
     ] = None,
+    partitions: Annotated[
+        str,
+        typer.Option(help="Partitions to start with, or auto.", rich_help_panel="Method local"),
+    ] = "auto",
+    locality: Annotated[
+        float | None,
+        typer.Option(help="What distance weighs beside an error.", rich_help_panel="Method local"),
+    ] = None,
+    floor_on: Annotated[
+        str,
+        typer.Option(
+            help="The floor is on the routed or assigned score.", rich_help_panel="Method local"
+        ),
+    ] = "routed",
     include: Annotated[
         list[str] | None,
         typer.Option(help="Use only this column (repeat).", rich_help_panel="Columns"),
@@ -132,6 +146,7 @@ def summarize(
     with _plain_errors():
         _check_outputs(json, sql, html)
         from stair.export.sql import check_dialect
+        from stair.localize import LOCALITY
         from stair.progress import ProgressLine
         from stair.summary import summarize as learn
 
@@ -148,6 +163,9 @@ def summarize(
                 min_score=min_score,
                 max_rule_length=max_rule_length,
                 max_total_length=max_total_length,
+                n_partitions=_partitions(partitions),
+                locality=LOCALITY if locality is None else locality,
+                floor_on=_floor_on(floor_on),
                 include=include or None,
                 exclude=exclude or (),
                 kinds=_kinds(kind or []),
@@ -322,6 +340,22 @@ def _check_outputs(*paths: Path | None) -> None:
             raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
         if not os.access(folder, os.W_OK):
             raise StairError(f"cannot write {path}: the folder {folder} is not writable")
+
+
+def _floor_on(given: str) -> Any:
+    from stair.errors import StairError
+
+    if given in ("routed", "assigned"):
+        return given
+    raise StairError(f"--floor-on {given}; expected routed or assigned")
+
+
+def _partitions(given: str) -> Any:
+    from stair.errors import StairError
+
+    if given == "auto" or given.isdecimal():
+        return given if given == "auto" else int(given)
+    raise StairError(f"--partitions {given}; expected a whole number or auto")
 
 
 def _kinds(given: list[str]) -> dict[str, str]:

@@ -18,11 +18,13 @@ from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
 from stair.errors import FloorNotReached, StairError
 from stair.grow import grow, leaves_of
+from stair.localize import LOCALITY, local_rules
 from stair.objective import reaches, score_of
-from stair.rules import Explanation, Leaf, rule_set_of
+from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
+from stair.table import Field, Table
 from stair.trees import cart_leaves, id3_leaves
 
-__all__ = ["CART", "ID3", "Stair"]
+__all__ = ["CART", "ID3", "LocalStair", "Stair"]
 
 
 class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -31,8 +33,7 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_score: float
     pos_label: Any
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn rules for labels y. NaN in X is a missing value."""
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters()
         values, targets = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
@@ -51,14 +52,11 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "rules need at least two classes"
             )
         self._positive = self._positive_class()
-        leaves, default = self._learn(values, labels.astype(np.int32, copy=False), weights)
-        self.rules_ = rule_set_of(
-            leaves, tuple(self.classes_.tolist()), self._names(), default, self._positive
-        )
-        self.score_ = self._score_of(leaves)
+        codes = labels.astype(np.int32, copy=False)
+        self.rules_, self.score_ = self._learn(values, codes, weights)
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
-            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=2)
+            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=3)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -93,8 +91,8 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> tuple[list[Leaf], int]:
-        """The leaves that cover all rows, and the class for a row that none covers."""
+    ) -> tuple[RuleSet, float]:
+        """The rules, and their score on the rows they were learned from."""
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
@@ -126,10 +124,6 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise StairError(f"two columns are called {twice!r}; rules need names of their own")
         return names
 
-    def _score_of(self, leaves: list[Leaf]) -> float:
-        groups = ((leaf.label, leaf.counts) for leaf in leaves)
-        return score_of(groups, self.rules_.totals, self._positive)
-
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
@@ -138,7 +132,30 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
 
-class Stair(_RuleClassifier):
+class _TreeClassifier(_RuleClassifier):
+    """Disjoint rules from one tree."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        return self._fit(X, y, sample_weight)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        leaves, default = self._leaves(X, labels, weights)
+        classes = tuple(self.classes_.tolist())
+        rules = rule_set_of(leaves, classes, self._names(), default, self._positive)
+        groups = ((leaf.label, leaf.counts) for leaf in leaves)
+        return rules, score_of(groups, rules.totals, self._positive)
+
+    def _leaves(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        """The leaves that cover all rows, and the class for a row that none covers."""
+        raise NotImplementedError
+
+
+class Stair(_TreeClassifier):
     """Rules that maximise purity per length, grown until their score is above a floor.
 
     Parameters
@@ -184,7 +201,7 @@ class Stair(_RuleClassifier):
         if self.max_total_length is not None:
             _check_count("max_total_length", self.max_total_length, 0)
 
-    def _learn(
+    def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         columns = [Numbers(name, j) for j, name in enumerate(self._names())]
@@ -210,7 +227,109 @@ class Stair(_RuleClassifier):
         )
 
 
-class ID3(_RuleClassifier):
+class LocalStair(_RuleClassifier):
+    """L-STAIR: partitions of the data and short rules for each, learned together.
+
+    A new row is routed to the partition with the nearest center, and judged by its rules. The
+    paper judges training rows by the partition that training moved them to, which knew their
+    labels; both scores are kept, as `routed_score_` and `assigned_score_`.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor for F1 of the outlier class (accuracy with more than two classes).
+    max_rule_length : int
+        The most attributes that one rule may have.
+    n_partitions : int or "auto"
+        The partitions to start with; their number changes as they are learned. "auto" tries 2, 4
+        and 8 and keeps the shortest rules above the floor.
+    locality : float
+        λ: what distance (in squared interquartile ranges, as a mean over the attributes) weighs
+        beside one wrong row when a row chooses its partition.
+    floor_on : {"routed", "assigned"}
+        Which of the two scores must be above the floor; the paper's is "assigned".
+    max_rounds : int
+        The most rounds of the loop.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int or None
+        The seed of k-means; None is the same as 0.
+
+    Attributes
+    ----------
+    rules_ : LocalRuleSet
+        The partitions with their centers, descriptions and rules.
+    rounds_ : list of Round
+        Every round: the objective (error and locality), the partitions, both scores, the length.
+    trace_ : list of Step
+        The growth of the last round's trees.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        max_rule_length: int = 10,
+        n_partitions: int | str = 2,
+        locality: float = LOCALITY,
+        floor_on: str = "routed",
+        max_rounds: int = 10,
+        pos_label: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.min_score = min_score
+        self.max_rule_length = max_rule_length
+        self.n_partitions = n_partitions
+        self.locality = locality
+        self.floor_on = floor_on
+        self.max_rounds = max_rounds
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn partitions and rules for labels y. NaN in X is a missing value."""
+        return self._fit(X, y)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_count("max_rule_length", self.max_rule_length, 1)
+        _check_count("max_rounds", self.max_rounds, 1)
+        if self.n_partitions != "auto":
+            _check_count("n_partitions", self.n_partitions, 1)
+        _check_number("locality", self.locality, 0.0, 1e9)
+        if self.floor_on not in ("routed", "assigned"):
+            raise StairError(f"floor_on={self.floor_on!r}; expected 'routed' or 'assigned'")
+        if self.random_state is not None:
+            _check_count("random_state", self.random_state, 0)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        del weights
+        names = self._names()
+        columns = tuple(Numbers(name, j) for j, name in enumerate(names))
+        fields = tuple(Field(name, "number", name) for name in names)
+        values: dict[str, NDArray[Any]] = {name: X[:, j] for j, name in enumerate(names)}
+        floor_on: Any = self.floor_on
+        n_partitions: Any = self.n_partitions
+        rules, local = local_rules(
+            Table(fields, columns, X, values),
+            labels,
+            tuple(self.classes_.tolist()),
+            positive=self._positive,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            n_partitions=n_partitions,
+            locality=self.locality,
+            floor_on=floor_on,
+            max_rounds=self.max_rounds,
+            seed=self.random_state or 0,
+        )
+        self.rounds_, self.trace_ = local.rounds, local.steps
+        self.assigned_score_, self.routed_score_ = local.assigned, local.routed
+        return rules, local.routed if floor_on == "routed" else local.assigned
+
+
+class ID3(_TreeClassifier):
     """The paper's first baseline: an entropy tree, grown one level deeper until the floor.
 
     Parameters
@@ -252,7 +371,7 @@ class ID3(_RuleClassifier):
                     "expected at least as much"
                 )
 
-    def _learn(
+    def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         return id3_leaves(
@@ -261,7 +380,7 @@ class ID3(_RuleClassifier):
         )  # fmt: skip
 
 
-class CART(_RuleClassifier):
+class CART(_TreeClassifier):
     """The paper's second baseline: a full tree, pruned as far as the floor allows.
 
     The minimal cost-complexity path is walked from its largest alpha (the root alone) to the
@@ -296,7 +415,7 @@ class CART(_RuleClassifier):
         if self.criterion not in ("entropy", "gini"):
             raise StairError(f"criterion={self.criterion!r}; expected 'entropy' or 'gini'")
 
-    def _learn(
+    def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         return cart_leaves(

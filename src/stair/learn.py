@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,13 @@ from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
 from stair.grow import Step, grow, leaves_of
 from stair.labels import Labels
+from stair.localize import LOCALITY, local_rules
 from stair.objective import f1
+from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.table import Field, encode
 
-METHODS: Final = ("stair", "id3", "cart")
+METHODS: Final = ("stair", "local", "id3", "cart")
 
 Progress: TypeAlias = Callable[[str], None]
 Values: TypeAlias = dict[str, NDArray[Any]]
@@ -34,10 +36,16 @@ class Learner:
     max_total_length: int | None
     labels: Labels
     say: Progress
+    n_partitions: int | Literal["auto"] = "auto"
+    locality: float = LOCALITY
+    floor_on: FloorOn = "routed"
+    random_state: int | None = 0
 
     def __call__(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[RuleSet, tuple[Step, ...]]:
+        if self.method == "local":
+            return self._local(values, codes)
         names = tuple(f.name for f in self.fields)
         learn = self._stair if self.method == "stair" else self._tree
         leaves, default, trace = learn(values, codes)
@@ -58,6 +66,25 @@ class Learner:
             on_step=lambda s: self.say(f"learning: {s.n_rules} rules, score {s.score:.3f}"),
         )
         return leaves_of(growth, engine.unit), growth.root.label, tuple(growth.steps)
+
+    def _local(self, values: Values, codes: NDArray[np.int32]) -> tuple[RuleSet, tuple[Step, ...]]:
+        if self.max_total_length is not None:
+            raise StairError("method local has no limit on the total length; leave it out")
+        rules, local = local_rules(
+            encode(self.fields, values, codes),
+            codes,
+            self.labels.classes,
+            positive=self.labels.positive,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            n_partitions=self.n_partitions,
+            locality=self.locality,
+            floor_on=self.floor_on,
+            max_rounds=10,
+            seed=self.random_state or 0,
+            say=self.say,
+        )
+        return rules, tuple(local.steps)
 
     def _tree(
         self, values: Values, codes: NDArray[np.int32]

@@ -7,6 +7,7 @@ as a 2-D array (columns by position) or as anything that gives a column for a na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -70,7 +71,7 @@ class Rule:
 
     def covers(self, X: Any, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Which rows of a table the rule covers; an array needs the names of its columns."""
-        table = _Columns(X, features)
+        table = Rows(X, features)
         return all_matches([self], table.get, table.n_rows)[:, 0]
 
     def __str__(self) -> str:
@@ -92,9 +93,12 @@ class Explanation:
     reasons: tuple[str, ...]
     nearest: int | None = None
     misses: tuple[str, ...] = ()
+    partition: str = ""  # where the rules are local
 
     def __str__(self) -> str:
         who = self.name[:1].upper() + self.name[1:]
+        if self.partition:
+            who = f"{who} in {self.partition}"
         if self.number is None:
             text = f"{who}: no rule covers it."
         else:
@@ -161,12 +165,12 @@ class RuleSet:
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         """The number of the first rule that covers each row, −1 where none does."""
-        table = _Columns(X, self.features)
+        table = Rows(X, self.features)
         return first_match(self.rules, table.get, table.n_rows)
 
     def covers(self, X: Any) -> NDArray[np.bool_]:
         """A (rows × rules) matrix: which rule covers which row."""
-        table = _Columns(X, self.features)
+        table = Rows(X, self.features)
         return all_matches(self.rules, table.get, table.n_rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -192,7 +196,7 @@ class RuleSet:
 
     def explain(self, row: Any) -> Explanation:
         """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
-        table = _Columns(_one_row(row), self.features)
+        table = Rows(_one_row(row), self.features)
         matches = np.flatnonzero(all_matches(self.rules, table.get, 1)[0])
         number, label = None, self.default
         reasons: tuple[str, ...] = ()
@@ -204,7 +208,7 @@ class RuleSet:
         nearest, misses = (None, ()) if label == self.positive else self._nearest(table)
         return Explanation(label, self.label_name(label), number, reasons, nearest, misses)
 
-    def _nearest(self, table: _Columns) -> tuple[int | None, tuple[str, ...]]:
+    def _nearest(self, table: Rows) -> tuple[int | None, tuple[str, ...]]:
         """The outlier rule with the fewest clauses that the row does not meet, and those."""
         failing = [
             (number, [c for c in rule.clauses if not c.covers(table.get(c.feature))[0]])
@@ -247,12 +251,18 @@ def rule_set_of(
     return RuleSet(tuple(rules), classes, features, classes[default], totals, outlier)
 
 
-class _Columns:
+class Rows:
     """A table seen as columns by name, whatever it is."""
+
+    @staticmethod
+    def one(row: Any) -> Any:
+        """A row as a table of one row: a sequence of values, a mapping, a Series, a frame."""
+        return _one_row(row)
 
     def __init__(self, X: Any, features: Sequence[str] | None) -> None:
         self._table = X
         self._place: dict[str, int] | None = None
+        self._chosen: NDArray[np.intp] | None = None
         if isinstance(X, np.ndarray | list | tuple):
             array = np.asarray(X)
             if array.ndim != 2:
@@ -273,6 +283,10 @@ class _Columns:
             self.n_rows = _n_rows(X)
 
     def get(self, name: str) -> NDArray[Any]:
+        values = self._whole(name)
+        return values if self._chosen is None else values[self._chosen]
+
+    def _whole(self, name: str) -> NDArray[Any]:
         if self._place is not None:
             values: NDArray[Any] = self._table[:, self._place[name]]
             return values
@@ -280,6 +294,13 @@ class _Columns:
             return np.asarray(self._table[name])
         except (KeyError, IndexError) as error:
             raise ValueError(f"the rules need a column {name!r}, which the table lacks") from error
+
+    def take(self, rows: NDArray[np.intp]) -> Rows:
+        """Some of the rows."""
+        part = copy(self)
+        part._chosen = rows if self._chosen is None else self._chosen[rows]
+        part.n_rows = len(rows)
+        return part
 
     def value(self, name: str) -> Any:
         value = self.get(name)[0]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,8 @@ from stair.learn import (
     predicted_classes,
     score_of_classes,
 )
+from stair.local import LocalRuleSet
+from stair.localize import LOCALITY
 from stair.objective import reaches
 from stair.rules import Explanation, Rule, RuleSet
 from stair.table import Field, choose_fields, is_missing, read_values
@@ -77,14 +79,17 @@ class Summary:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         table = io.from_object(_row_as_table(row, self)).columns
         used = {clause.feature for rule in self.rules for clause in rule.clauses}
+        if isinstance(self.rules, LocalRuleSet):
+            used |= {axis.feature for axis in self.rules.space.axes}
         fields = [f for f in self.fields if f.name in used]
         values = read_values(fields, table)
         return self.rules.explain({name: array[0] for name, array in values.items()})
 
     def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
         """The row numbers (from 0) that a rule covers, the first of which is rule 0."""
-        one = self.rules[rule] if isinstance(rule, int | np.integer) else rule
-        return self._rows[np.flatnonzero(one.covers(self._values))]
+        if isinstance(rule, Rule):
+            rule = self.rules.rules.index(rule)
+        return self._rows[np.flatnonzero(self.rules.covers(self._values)[:, rule])]
 
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""
@@ -144,6 +149,9 @@ def summarize(
     min_score: float = 0.8,
     max_rule_length: int = 10,
     max_total_length: int | None = None,
+    n_partitions: int | Literal["auto"] = "auto",
+    locality: float = LOCALITY,
+    floor_on: Literal["routed", "assigned"] = "routed",
     positive: Any = None,
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
@@ -171,14 +179,17 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    method : {"stair", "id3", "cart"}
-        How the rules are learned.
+    method : {"stair", "local", "id3", "cart"}
+        How the rules are learned: one set of disjoint rules, rules for partitions of the data, or
+        the paper's baselines.
     min_score : float
         The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
     max_rule_length : int
         The most attributes that one rule may have.
     max_total_length : int, optional
         The largest total length of all rules.
+    n_partitions, locality, floor_on
+        For method "local": see `stair.LocalStair`.
     positive : value, optional
         The label that means outlier.
     include, exclude : list of column names
@@ -201,6 +212,12 @@ def summarize(
     Summary
     """
     _check_settings(method, min_score, max_rule_length, max_total_length, validate)
+    if n_partitions != "auto" and n_partitions < 1:
+        raise StairError(f"n_partitions={n_partitions}; expected at least 1, or auto")
+    if locality < 0:
+        raise StairError(f"locality={locality:g}; expected a number that is not negative")
+    if floor_on not in ("routed", "assigned"):
+        raise StairError(f"floor_on={floor_on!r}; expected routed or assigned")
     say = progress or (lambda _: None)
     held = {name for name in (labels, scores) if isinstance(name, str)}
     frame = _read(data, table, query, include, exclude, held, say)
@@ -217,7 +234,10 @@ def summarize(
     if len(rows) < frame.n_rows:
         values = {name: array[rows] for name, array in values.items()}
     codes = verdict.codes[rows]
-    learn = Learner(fields, method, min_score, max_rule_length, max_total_length, verdict, say)
+    learn = Learner(
+        fields, method, min_score, max_rule_length, max_total_length, verdict, say,
+        n_partitions, locality, floor_on, random_state,
+    )  # fmt: skip
     rules, trace = learn(values, codes)
     held_out = held_out_scores(learn, values, codes, validate, say)
     predicted = predicted_classes(rules, values)
@@ -227,7 +247,9 @@ def summarize(
         fields=fields,
         evidence=evidence_of(rules, values, codes, verdict),
         method=method,
-        score=score_of_classes(predicted, codes, verdict.positive),
+        score=rules.assigned
+        if isinstance(rules, LocalRuleSet) and floor_on == "assigned"
+        else score_of_classes(predicted, codes, verdict.positive),
         min_score=min_score,
         n_rows=len(rows),
         n_columns=len(columns),
@@ -240,6 +262,11 @@ def summarize(
             "min_score": min_score,
             "max_rule_length": max_rule_length,
             "max_total_length": max_total_length,
+            **(
+                {"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on}
+                if method == "local"
+                else {}
+            ),
             "time_parts": time_parts,
             "validate": validate,
             "random_state": random_state,

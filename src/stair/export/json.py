@@ -12,7 +12,9 @@ import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.errors import StairError
+from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
+from stair.space import Axis, Space
 from stair.table import KINDS, Field, Part
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ def to_json(summary: Summary) -> str:
         "fields": [_field_to_json(f) for f in summary.fields],
         "rules": [_rule_to_json(rule) for rule in rules.rules],
     }
+    if isinstance(rules, LocalRuleSet):
+        document |= _routing_to_json(rules)
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -109,8 +113,51 @@ def _read(document: dict[str, Any]) -> SavedRules:
     totals = tuple(_number(t) for t in document["totals"])
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
-    rule_set = RuleSet(rules, classes, tuple(f.name for f in fields), default, totals, positive)
+    features = tuple(f.name for f in fields)
+    rule_set = RuleSet(rules, classes, features, default, totals, positive)
+    if "partitions" in document:
+        rule_set = _with_routing(rule_set, document)
     return SavedRules(rule_set, fields, dict(document["facts"]))
+
+
+def _routing_to_json(rules: LocalRuleSet) -> dict[str, Any]:
+    """The partitions, and the space in which the nearest center is looked for."""
+    return {
+        "assigned": rules.assigned,
+        "routed": rules.routed,
+        "space": [
+            {"feature": a.feature, "kind": a.kind, "center": a.center, "scale": a.scale,
+             "values": list(a.values)}
+            for a in rules.space.axes
+        ],
+        "partitions": [
+            {"center": list(p.center), "rows": p.rows, "rules": p.n_rules,
+             "description": p.description}
+            for p in rules.partitions
+        ],
+    }  # fmt: skip
+
+
+def _with_routing(rules: RuleSet, document: dict[str, Any]) -> LocalRuleSet:
+    axes = tuple(
+        Axis(_text(a["feature"]), _text(a["kind"]), _number(a["center"]), _number(a["scale"]),
+             tuple(_scalar(v) for v in a["values"]))
+        for a in document["space"]
+    )  # fmt: skip
+    width = sum(axis.width for axis in axes)
+    partitions = tuple(
+        Partition(tuple(_number(c) for c in p["center"]), _number(p["rows"]),
+                  int(_number(p["rules"])), _text(p["description"]))
+        for p in document["partitions"]
+    )  # fmt: skip
+    if any(len(p.center) != width for p in partitions) or not partitions:
+        raise ValueError("the partitions' centers do not fit their space")
+    if sum(p.n_rules for p in partitions) != len(rules):
+        raise ValueError("the partitions do not have as many rules as there are")
+    return LocalRuleSet(
+        rules.rules, rules.classes, rules.features, rules.default, rules.totals, rules.positive,
+        partitions, Space(axes), _number(document["assigned"]), _number(document["routed"]),
+    )  # fmt: skip
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stair.local import LocalRuleSet
+
 if TYPE_CHECKING:
     from stair.evidence import RuleEvidence
     from stair.summary import Summary
@@ -15,7 +17,12 @@ if TYPE_CHECKING:
 # Inlier rules that are shown unless all are asked for: a person wants the outliers.
 FEW: Final = 5
 
-METHOD_NAMES: Final = {"stair": "STAIR", "id3": "ID3", "cart": "CART"}
+METHOD_NAMES: Final = {
+    "stair": "STAIR, disjoint rules",
+    "local": "L-STAIR, rules for partitions",
+    "id3": "ID3, disjoint rules",
+    "cart": "CART, disjoint rules",
+}
 
 Paint: TypeAlias = Callable[[str, str], str]
 _BOLD, _WARN, _END = "\x1b[1m", "\x1b[33m", "\x1b[0m"
@@ -33,7 +40,8 @@ def to_text(
     lines = [*_opening(summary, width, paint), ""]
     for title, of, rows, remark in sections:
         if not rows:
-            lines.append(paint(f" {title} (no rule)", _BOLD))
+            lines.append(paint(f" {title} (no outlier rule)", _BOLD))
+            lines += remark
             continue
         head, *body = fit((title, "rows", "right", of), rows, width, widths)
         lines += [paint(head, _BOLD), *body, *remark]
@@ -52,6 +60,8 @@ def _sections(summary: Summary, every_rule: bool) -> list[tuple[str, str, list[R
     def rows(chosen: list[tuple[int, RuleEvidence]]) -> list[Row]:
         return [_row(str(k).rjust(digits), each) for k, each in chosen]
 
+    if isinstance(summary.rules, LocalRuleSet):
+        return _partitions(summary, summary.rules, numbered, rows, every_rule)
     if positive is None:
         return [
             (f"{label}: rows where …", f"of {label}",
@@ -68,6 +78,33 @@ def _sections(summary: Summary, every_rule: bool) -> list[tuple[str, str, list[R
         ("Outliers are rows where …", "of outliers", rows(outliers), []),
         ("Inliers are rows where …", "of inliers", rows(shown), remark),
     ]
+
+
+def _partitions(
+    summary: Summary,
+    rules: LocalRuleSet,
+    numbered: list[tuple[int, RuleEvidence]],
+    rows: Callable[[list[tuple[int, RuleEvidence]]], list[Row]],
+    every_rule: bool,
+) -> list[tuple[str, str, list[Row], list[str]]]:
+    """A part of the table for each partition: its outlier rules, or all of them."""
+    found = []
+    for number, (partition, (start, stop)) in enumerate(
+        zip(rules.partitions, rules.spans(), strict=True), start=1
+    ):
+        own = numbered[start:stop]
+        shown = [
+            (k, e)
+            for k, e in own
+            if every_rule or rules.positive is None or e.rule.label == rules.positive
+        ]
+        words = f", {partition.description}" if partition.description else ""
+        title = f"Partition {number}: {partition.rows:,.0f} rows{words}"
+        rest = sum(e.rows for k, e in own) - sum(e.rows for k, e in shown)
+        remark = [f"    inliers: {rest:,} rows (--all)"] if len(shown) < len(own) else []
+        of = "of outliers" if summary.rules.positive is not None else "of its class"
+        found.append((title, of, rows(shown), remark))
+    return found
 
 
 def _row(number: str, evidence: RuleEvidence) -> Row:
@@ -159,8 +196,14 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
     lines = [
         f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {score} ({asked}). "
-        f"{METHOD_NAMES[summary.method]}, disjoint rules."
+        f"{METHOD_NAMES[summary.method]}."
     ]
+    if isinstance(rules, LocalRuleSet):
+        lines.append(
+            f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "
+            f"partition. Assigned {rules.assigned:.3f}: the paper's, where training chose the "
+            "partition of each row knowing its label."
+        )
     if not summary.floor_reached:
         lines.append("The floor was not reached; these are the best rules on the way there.")
     more = []

@@ -1,0 +1,180 @@
+"""From a table to a LocalRuleSet: the space, the starts to try, and words for partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import number_in_words, value_in_words
+from stair.columns import Term
+from stair.decimals import shortest_between
+from stair.engines.memory import MemoryEngine
+from stair.errors import StairError
+from stair.grow import grow
+from stair.local import LocalRuleSet, Partition
+from stair.objective import f1, reaches
+from stair.partition import FloorOn, Local, learn_local
+from stair.rules import Leaf, Rule, rule_set_of
+from stair.space import Space, space_of, squared_distances
+from stair.table import Table
+
+STARTS: Final = (2, 4, 8)
+# λ: what one interquartile range of distance weighs beside one wrong row.
+LOCALITY: Final = 0.9
+# A short rule is worth saying of a partition from this F1 on.
+WELL_DESCRIBED: Final = 0.8
+MOST_DIFFERENCES: Final = 2
+
+
+def local_rules(
+    table: Table,
+    codes: NDArray[np.int32],
+    classes: tuple[Any, ...],
+    *,
+    positive: int | None,
+    min_score: float,
+    max_rule_length: int,
+    n_partitions: int | Literal["auto"],
+    locality: float,
+    floor_on: FloorOn,
+    max_rounds: int,
+    seed: int,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[LocalRuleSet, Local]:
+    """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
+    if n_partitions != "auto" and n_partitions > table.n_rows:
+        raise StairError(
+            f"n_partitions={n_partitions} is more than the {table.n_rows} rows; "
+            "expected at most one partition for each row"
+        )
+    space = space_of(
+        [(f.name, f.kind) for f in table.fields],
+        table.values.__getitem__,
+        lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
+    )
+    places = space.place(table.values.__getitem__)
+    starts = STARTS if n_partitions == "auto" else (n_partitions,)
+    found = [
+        learn_local(
+            table, places, codes, len(classes), positive=positive, min_score=min_score,
+            max_rule_length=max_rule_length, n_partitions=min(n, table.n_rows),
+            locality=locality, floor_on=floor_on, max_rounds=max_rounds, seed=seed, say=say,
+        )
+        for n in starts
+    ]  # fmt: skip
+
+    def rank(local: Local) -> tuple[bool, float]:
+        score = local.routed if floor_on == "routed" else local.assigned
+        reached = reaches(score, min_score)
+        return (not reached, local.total_length if reached else -score)
+
+    best = min(found, key=rank)
+    say("describing the partitions")
+    return _rule_set(table, codes, classes, positive, space, places, best), best
+
+
+def _rule_set(
+    table: Table,
+    codes: NDArray[np.int32],
+    classes: tuple[Any, ...],
+    positive: int | None,
+    space: Space,
+    places: NDArray[np.float64],
+    local: Local,
+) -> LocalRuleSet:
+    """The rules with counts of the rows that are routed to them, which is what a new row gets."""
+    names = tuple(f.name for f in table.fields)
+    counts = np.bincount(codes, minlength=len(classes))
+    default = 1 - positive if positive is not None else int(counts.argmax())
+    routed = squared_distances(places, local.centers).argmin(axis=1)
+    rules: list[Rule] = []
+    partitions: list[Partition] = []
+    for number, leaves in enumerate(local.leaves):
+        rows = np.flatnonzero(routed == number)
+        part = rule_set_of(
+            [_recounted(leaf, table, codes, rows, len(classes)) for leaf in leaves],
+            classes, names, default, positive,
+        )  # fmt: skip
+        rules += part.rules
+        words = describe(table, routed == number) if len(local.leaves) > 1 else "all rows"
+        center = tuple(local.centers[number].tolist())
+        partitions.append(Partition(center, float(len(rows)), len(part.rules), words))
+    return LocalRuleSet(
+        tuple(rules), classes, names, classes[default], tuple(counts.astype(float).tolist()),
+        None if positive is None else classes[positive],
+        tuple(partitions), space, local.assigned, local.routed,
+    )  # fmt: skip
+
+
+def _recounted(
+    leaf: Leaf, table: Table, codes: NDArray[np.int32], rows: NDArray[np.intp], n_classes: int
+) -> Leaf:
+    covered = np.ones(len(rows), dtype=np.bool_)
+    for clause in leaf.clauses:
+        covered &= clause.covers(table.values[clause.feature][rows])
+    counts = np.bincount(codes[rows[covered]], minlength=n_classes)
+    return leaf._replace(counts=tuple(counts.astype(float).tolist()))
+
+
+def describe(table: Table, inside: NDArray[np.bool_]) -> str:
+    """What sets a partition apart: a short rule where one does, else the attributes that differ."""
+    if not inside.any() or inside.all():
+        return ""
+    rule = _short_rule(table, inside)
+    if rule is not None:
+        return rule
+    differences = sorted(
+        (d for f in table.fields if (d := _difference(table, f.name, f.kind, inside))),
+        key=lambda pair: -pair[0],
+    )
+    return ", ".join(words for _, words in differences[:MOST_DIFFERENCES])
+
+
+def _short_rule(table: Table, inside: NDArray[np.bool_]) -> str | None:
+    """One rule of at most two attributes for the partition against the rest, if it is good."""
+    codes = inside.astype(np.int32)
+    engine = MemoryEngine(table.columns, table.codes, codes, 2)
+    growth = grow(engine, min_score=0.95, max_rule_length=2, max_total_length=12, positive=1)
+    best, words = WELL_DESCRIBED, None
+    for node in growth.leaves():
+        outside, hits = node.group.counts
+        score = f1(hits, hits + outside, int(inside.sum()))
+        if node.label == 1 and score > best:
+            best, words = score, " and ".join(map(str, node.clauses()))
+    return words
+
+
+def _difference(
+    table: Table, name: str, kind: str, inside: NDArray[np.bool_]
+) -> tuple[float, str] | None:
+    """How much an attribute differs inside, and how to say it."""
+    array = table.values[name]
+    if kind == "number":
+        mine, theirs = (part[~np.isnan(part)] for part in (array[inside], array[~inside]))
+        if not mine.size or not theirs.size:
+            return None
+        here, there = float(np.median(mine)), float(np.median(theirs))
+        low, high = np.percentile(array[~np.isnan(array)], [25, 75])
+        size = abs(here - there) / (float(high - low) or 1.0)
+        if size == 0:
+            return None
+        return size, f"{name} around {_rounded(here)} (elsewhere {_rounded(there)})"
+    if kind == "category":
+        values = [v for v in dict.fromkeys(array.tolist()) if v is not None]
+        shares = [
+            (float((array[inside] == v).mean()), float((array[~inside] == v).mean()), v)
+            for v in values
+        ]
+        if not shares:
+            return None
+        here, there, value = max(shares, key=lambda s: s[0] - s[1])
+        return here - there, f"{name} {value_in_words(value)} in {here:.0%} (elsewhere {there:.0%})"
+    return None
+
+
+def _rounded(x: float) -> str:
+    """A typical value, short."""
+    return number_in_words(shortest_between(x - abs(x) * 0.02 - 1e-12, x + abs(x) * 0.02 + 1e-12))

@@ -49,6 +49,7 @@ class Round(NamedTuple):
     locality: float  # λ·Σ ‖x − center‖²
     objective_before: float  # the same trees and centers before rows moved
     objective: float
+    objective_after: float  # once redundant partitions were given up
     n_partitions: int
     floor: float  # of this round's trees
     assigned: float
@@ -80,20 +81,20 @@ class _Trees:
     codes: NDArray[np.int32]
     n_classes: int
     positive: int | None
-    max_rule_length: int
     known: dict[bytes, tuple[MemoryEngine, Node]] = field(default_factory=dict)
 
-    def of(self, rows: Rows) -> tuple[MemoryEngine, Node]:
-        key = rows.tobytes()
-        if key not in self.known:
-            part = np.asfortranarray(self.table.codes[rows])
-            engine = MemoryEngine(self.table.columns, part, self.codes[rows], self.n_classes)
-            self.known[key] = engine, plant(engine, self.positive, says_inlier=False)
-        return self.known[key]
+    def of(self, parts: Sequence[Rows]) -> list[tuple[MemoryEngine, Node]]:
+        """The trees of these sets of rows; those of other sets are forgotten."""
+        self.known = {rows.tobytes(): self._tree(rows) for rows in parts}
+        return list(self.known.values())
 
-    def forget_all_but(self, parts: Sequence[Rows]) -> None:
-        kept = {rows.tobytes() for rows in parts}
-        self.known = {key: tree for key, tree in self.known.items() if key in kept}
+    def _tree(self, rows: Rows) -> tuple[MemoryEngine, Node]:
+        known = self.known.get(rows.tobytes())
+        if known is not None:
+            return known
+        part = np.asfortranarray(self.table.codes[rows])
+        engine = MemoryEngine(self.table.columns, part, self.codes[rows], self.n_classes)
+        return engine, plant(engine, self.positive, says_inlier=False)
 
 
 def learn_local(
@@ -135,7 +136,8 @@ class _Loop:
     say: Callable[[str], None]
 
     def run(self, n_partitions: int, max_rounds: int) -> Local:
-        trees = _Trees(self.table, self.codes, self.n_classes, self.positive, self.max_rule_length)
+        """Round after round; the best of them is kept."""
+        trees = _Trees(self.table, self.codes, self.n_classes, self.positive)
         centers = self._kmeans(self.places, n_partitions)
         assigned = squared_distances(self.places, centers).argmin(axis=1)
         rounds: list[Round] = []
@@ -143,77 +145,124 @@ class _Loop:
         waited = 0
         for number in range(1, max_rounds + 1):
             self.say(f"learning: round {number}, {len(centers)} partitions")
-            found, centers, assigned, changed = self._round(trees, centers, assigned, rounds)
+            centers, assigned = self._settled(centers, assigned)
+            found, wrong = self._judge(trees, centers, assigned, rounds)
             if best is None or self._is_better(found, best):
                 best, waited = found, 0
             else:
                 waited += 1
+            before = (len(centers), assigned)
+            centers, assigned = self._move(centers, assigned, wrong)
+            changed = before[0] != len(centers) or not np.array_equal(before[1], assigned)
             if not changed or waited >= PATIENCE:
                 break
         assert best is not None
         return best
 
-    def _round(
+    def _settled(self, centers: Matrix, assigned: Rows) -> tuple[Matrix, Rows]:
+        """Without the partitions that no row would be learned from."""
+        nearest = squared_distances(self.places, centers).argmin(axis=1)
+        basis = nearest if self.floor_on == "routed" else assigned
+        kept = [k for k in range(len(centers)) if (basis == k).any()]
+        if len(kept) == len(centers):
+            return centers, assigned
+        place = np.full(len(centers), -1)
+        place[kept] = np.arange(len(kept))
+        centers = centers[kept]
+        nearest = squared_distances(self.places, centers).argmin(axis=1)
+        return centers, np.where(place[assigned] >= 0, place[assigned], nearest)
+
+    def _judge(
         self, trees: _Trees, centers: Matrix, assigned: Rows, rounds: list[Round]
-    ) -> tuple[Local, Matrix, Rows, bool]:
+    ) -> tuple[Local, NDArray[np.bool_]]:
+        """A tree for each partition, and which rows it would judge wrongly (rows × partitions)."""
         distances = squared_distances(self.places, centers)
         nearest = distances.argmin(axis=1)
         basis = nearest if self.floor_on == "routed" else assigned
-        kept = [k for k in range(len(centers)) if (basis == k).any()]
-        centers, distances = centers[kept], distances[:, kept]
-        renumber = np.full(max(kept) + 1, -1)
-        renumber[kept] = np.arange(len(kept))
-        basis = renumber[basis]
-        nearest = distances.argmin(axis=1)
-        parts = [np.flatnonzero(basis == k) for k in range(len(centers))]
-        trees.forget_all_but(parts)
-        forest = [trees.of(rows) for rows in parts]
         growth = grow_forest(
-            forest,
+            trees.of([np.flatnonzero(basis == k) for k in range(len(centers))]),
             min_score=self.min_score + PAST * (1.0 - self.min_score),
             max_rule_length=self.max_rule_length,
             positive=self.positive,
         )
+        floor = self._floor(len(centers))
         totals = np.bincount(self.codes, minlength=self.n_classes).tolist()
-
-        def pruned(floor: float) -> list[list[Leaf]]:
-            kept_nodes = refine(growth.roots, totals, self.positive, floor)
-            return [
-                [Leaf(n.clauses(), label, tuple(map(float, n.group.counts))) for n, label in part]
-                for part in kept_nodes
-            ]
-
-        final = pruned(self.min_score)
-        floor = min(self.min_score, self.min_score - GAP + GAP * (len(centers) - 2) / 9)
-        early = final if self.floor_on == "routed" else pruned(floor)
-        wrong = np.column_stack([self._predicted(part) != self.codes for part in early])
+        leaves = [
+            [Leaf(n.clauses(), label, tuple(map(float, n.group.counts))) for n, label in part]
+            for part in refine(growth.roots, totals, self.positive, floor)
+        ]
+        wrong = np.column_stack([self._predicted(part) != self.codes for part in leaves])
         loss = wrong + self.locality * distances
+        moved = self._moved(loss, assigned)
         here = np.arange(len(loss))
-        start = renumber[assigned] if assigned.max() < len(renumber) else nearest
-        start = np.where(start >= 0, start, nearest)
-        before = float(loss[here, start].sum())
-        moved = loss.argmin(axis=1)
-        moved = np.where(loss[here, start] <= loss[here, moved], start, moved)
         error = float(wrong[here, moved].sum())
-        after = float(loss[here, moved].sum())
         local = Local(
-            centers,
-            early,
-            self._score(wrong[here, moved]),
-            self._score(wrong[here, nearest]),
-            rounds,
-            growth.steps,
-        )
-        rounds.append(
-            Round(error, after - error, before, after, len(centers), floor,
-                  local.assigned, local.routed, local.total_length)
+            centers, leaves, self._score(wrong[here, moved]), self._score(wrong[here, nearest]),
+            rounds, growth.steps,
         )  # fmt: skip
-        judged = nearest if self.floor_on == "routed" else moved
+        kept = self._without_redundant(loss, moved)
+        rounds.append(
+            Round(
+                error,
+                float(loss[here, moved].sum()) - error,
+                float(loss[here, assigned].sum()),
+                float(loss[here, moved].sum()),
+                float(loss[here, kept].sum()),
+                len(centers),
+                floor,
+                local.assigned,
+                local.routed,
+                local.total_length,
+            )
+        )
+        return local, wrong
+
+    def _floor(self, n_partitions: int) -> float:
+        """The floor of a round's trees.
+
+        Where the floor is on the assigned score, the trees of the first rounds may be lower: rows
+        that move to a tree that is right about them make up for it.
+        """
+        if self.floor_on == "routed":
+            return self.min_score
+        return min(self.min_score, max(0.0, self.min_score - GAP + GAP * (n_partitions - 2) / 9))
+
+    def _moved(self, loss: Matrix, assigned: Rows) -> Rows:
+        """Each row in the partition with the least loss; it stays where that is no better."""
+        here = np.arange(len(loss))
+        moved = loss.argmin(axis=1)
+        return np.where(loss[here, assigned] <= loss[here, moved], assigned, moved)
+
+    def _without_redundant(self, loss: Matrix, moved: Rows) -> Rows:
+        """Partitions given up whose rows can go elsewhere without raising the objective."""
+        loss = loss.copy()
+        moved = moved.copy()
+        sizes = np.bincount(moved, minlength=loss.shape[1])
+        for k in np.argsort(sizes, kind="stable").tolist():
+            rows = np.flatnonzero(moved == k)
+            if not len(rows) or len(np.unique(moved)) < 2:
+                continue
+            own = loss[rows, k].copy()
+            loss[rows, k] = np.inf
+            elsewhere = loss[rows].argmin(axis=1)
+            if (loss[rows, elsewhere] - own).sum() <= 0.0:
+                moved[rows] = elsewhere
+                loss[:, k] = np.inf
+            else:
+                loss[rows, k] = own
+        return moved
+
+    def _move(
+        self, centers: Matrix, assigned: Rows, wrong: NDArray[np.bool_]
+    ) -> tuple[Matrix, Rows]:
+        """Rows to where their loss is least; new centers; partitions under the floor in two."""
+        distances = squared_distances(self.places, centers)
+        loss = wrong + self.locality * distances
+        moved = self._without_redundant(loss, self._moved(loss, assigned))
+        judged = distances.argmin(axis=1) if self.floor_on == "routed" else moved
         own = [self._own_score(judged == k, wrong[:, k]) for k in range(len(centers))]
         centers, moved, own = self._centers(moved, own)
-        new_centers, new_moved = self._split(centers, moved, own)
-        changed = len(new_centers) != len(distances.T) or not np.array_equal(new_moved, start)
-        return local, new_centers, new_moved, changed
+        return self._split(centers, moved, own)
 
     def _is_better(self, found: Local, best: Local) -> bool:
         """Above the floor before below it; then the shorter, or the better score."""

@@ -1,0 +1,222 @@
+"""L-STAIR: partitions and rules learned together, and two scores that are never mixed up."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from sklearn.metrics import accuracy_score, f1_score
+
+from stair import LocalStair, StairError, summarize
+from stair.apply import apply_rules
+from stair.demo import payments
+from stair.errors import FloorNotReached
+from stair.export import from_json, to_json
+from stair.grow import grow
+from stair.objective import f1, reaches
+from stair.refine import refine
+from stair.space import Axis, Space, squared_distances
+from strategies import Labelled, labelled
+
+SOME = settings(max_examples=40, deadline=None)
+
+
+def _fitted(data: Labelled, **options: Any) -> LocalStair:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloorNotReached)
+        warnings.filterwarnings("ignore", message="Number of distinct clusters")
+        return LocalStair(random_state=0, **options).fit(data.X, data.y)
+
+
+@SOME
+@given(labelled(max_rows=30))
+def test_the_objective_never_rises_when_rows_move_or_partitions_go(data: Labelled) -> None:
+    """The paper's convergence: reassignment and removal each leave it as it is or lower."""
+    for floor_on in ("routed", "assigned"):
+        for each in _fitted(data, floor_on=floor_on, n_partitions=2).rounds_:
+            assert each.objective <= each.objective_before + 1e-9
+            assert each.objective_after <= each.objective + 1e-9
+            assert each.objective == pytest.approx(each.error + each.locality)
+
+
+@SOME
+@given(labelled(max_rows=30))
+def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
+    """The routed score is scikit-learn's on `predict`; each row has exactly one rule."""
+    model = _fitted(data, n_partitions=2)
+    rules = model.rules_
+    predicted = model.predict(data.X)
+    if data.n_classes == 2:
+        assert model.routed_score_ == pytest.approx(f1_score(data.y, predicted, zero_division=0.0))
+    else:
+        assert model.routed_score_ == pytest.approx(accuracy_score(data.y, predicted))
+    assert model.assigned_score_ >= model.routed_score_ - 1e-12
+    assert (rules.covers(data.X).sum(axis=1) == 1).all()
+    assert rules.total_length == sum(rule.length for rule in rules)
+    assert sum(p.n_rules for p in rules.partitions) == len(rules)
+    routed = rules.route(data.X)
+    for k, (partition, (start, stop)) in enumerate(
+        zip(rules.partitions, rules.spans(), strict=True)
+    ):
+        rows = routed == k
+        assert partition.rows == rows.sum()
+        assert sum(rule.rows for rule in rules.rules[start:stop]) == rows.sum()
+        expected = rules.of_partition(k).predict(data.X[rows])
+        assert (predicted[rows] == expected).all()
+
+
+@SOME
+@given(labelled(max_rows=25))
+def test_one_seed_one_result(data: Labelled) -> None:
+    first, second = (_fitted(data, n_partitions=2) for _ in range(2))
+    assert first.rules_ == second.rules_
+    assert first.rounds_ == second.rounds_
+
+
+@settings(max_examples=150, deadline=None)
+@given(labelled())
+def test_pruning_keeps_the_floor_and_shortens(data: Labelled) -> None:
+    """Grown to the end and pruned back: still above the floor, never longer, all rows covered."""
+    positive = 1 if data.n_classes == 2 else None
+    growth = grow(data.engine(), min_score=1.0, max_rule_length=3, positive=positive)
+    totals = np.bincount(data.y, minlength=data.n_classes).tolist()
+    reached = growth.steps[-1].score if growth.steps else 0.0
+    for floor in (0.3, 0.6, 0.9):
+        (kept,) = refine(growth.roots, totals, positive, floor)
+        assert sum(sum(node.group.counts) for node, _ in kept) == len(data.y)
+        length = sum(node.length for node, _ in kept)
+        assert length <= (growth.steps[-1].total_length if growth.steps else 0)
+        if positive is None:
+            score = sum(node.group.counts[label] for node, label in kept) / len(data.y)
+        else:
+            chosen = [node.group.counts for node, label in kept if label == 1]
+            score = f1(sum(c[1] for c in chosen), sum(map(sum, chosen)), totals[1])
+        if reaches(reached, floor):
+            assert reaches(score, floor)
+
+
+def test_two_clusters_with_rules_of_their_own() -> None:
+    """In one cluster the high values are unusual, in the other the low ones: one clause each."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(0, 1, (300, 2)), rng.normal(30, 1, (300, 2))])
+    y = np.r_[X[:300, 0] > 1.2, X[300:, 0] < 28.8].astype(int)
+    model = LocalStair(n_partitions=2, random_state=0).fit(X, y)
+    assert model.routed_score_ > 0.8
+    assert model.rules_.total_length == 4
+    assert {p.description for p in model.rules_.partitions} == {"x0 ≤ 10", "x0 > 10"}
+    said = str(model.explain([5.0, 0.0]))
+    assert said.startswith("Outlier in partition")
+    assert "x0 5 > 1." in said
+
+
+def test_the_paper_floor_is_on_the_assigned_score() -> None:
+    """`floor_on` says which score must exceed the floor; both are there either way."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] * X[:, 1] > 0.8).astype(int)
+    for floor_on in ("routed", "assigned"):
+        model = LocalStair(floor_on=floor_on, random_state=0).fit(X, y)
+        named = model.routed_score_ if floor_on == "routed" else model.assigned_score_
+        assert model.score_ == named > 0.8
+        assert model.floor_reached_
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.repeat([[0.0, 1.0], [5.0, 1.0]], 10, axis=0), [0] * 10 + [1] * 10),  # duplicates
+        (np.column_stack([np.arange(12.0), np.ones(12)]), [0, 1] * 6),  # a constant column
+        (np.array([[0.0], [1.0], [100.0]]), [0, 1, 1]),  # partitions of one row and one class
+        (np.array([[math.nan], [1.0], [2.0], [math.nan]]), [1, 0, 0, 1]),
+    ],
+    ids=["duplicates", "constant", "tiny", "missing"],
+)
+def test_small_and_strange_data_work(X: np.ndarray, y: list[int]) -> None:
+    for n in (1, 2, 3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = LocalStair(n_partitions=n, random_state=0).fit(X, y)
+        assert (model.rules_.covers(X).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_partitions": 9}, "n_partitions=9 is more than the 4 rows"),
+        ({"n_partitions": 0}, "n_partitions=0; expected a whole number of at least 1"),
+        ({"n_partitions": "many"}, "n_partitions='many'"),
+        ({"locality": -1}, "locality=-1; expected a number"),
+        ({"floor_on": "both"}, "expected 'routed' or 'assigned'"),
+        ({"max_rounds": 0}, "max_rounds=0"),
+        ({"random_state": "x"}, "random_state='x'"),
+    ],
+)
+def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(StairError, match=message):
+        LocalStair(**options).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+
+
+def test_distances_mean_the_same_for_any_number_of_attributes() -> None:
+    """One interquartile range apart in each attribute is a squared distance of 1."""
+    for n in (1, 6, 57):
+        space = Space(tuple(Axis(f"x{j}", "number", 10.0, 2.0) for j in range(n)))
+        columns = {f"x{j}": np.array([10.0, 12.0, math.nan]) for j in range(n)}
+        places = space.place(columns.__getitem__)
+        assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.0])
+
+
+def test_categories_times_and_text_have_distances_too() -> None:
+    """Two different categories are one range apart; a category that was never seen is nowhere."""
+    space = Space((Axis("c", "category", values=("a", "b")),))
+    values = np.array(["a", "b", "a", "z", None], dtype=object)
+    places = space.place({"c": values}.__getitem__)
+    assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0, 1, 0, 0.5, 0.5])
+    space = Space((Axis("t", "text", values=("refund", "gift")),))
+    texts = np.array(["a refund", "a gift", None], dtype=object)
+    places = space.place({"t": texts}.__getitem__)
+    assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.5])
+    space = Space((Axis("d", "time", 0.0, 86_400e6),))
+    days = np.array(["1970-01-01", "1970-01-03", "NaT"], dtype="datetime64[us]")
+    assert space.place({"d": days}.__getitem__)[:, 0].tolist() == [0.0, 2.0, 0.0]
+
+
+def test_local_rules_travel_and_apply() -> None:
+    """Through summarize, JSON, apply and explain on a mixed table, with the routing in the file."""
+    table = {name: values[:1500] for name, values in payments().items()}
+    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    assert summary.floor_reached
+    values = summary._values
+    predicted = summary.rules.predict(values) == "outlier"
+    assert summary.score == pytest.approx(f1_score(table["flagged"], predicted))
+    saved = from_json(to_json(summary))
+    assert saved.rules == summary.rules
+    applied = apply_rules(saved, table)
+    assert ((applied.labels == "outlier") == predicted).all()
+    assert "Routed F1" in str(summary)
+    assert "Assigned" in str(summary)
+    assert "in partition" in str(summary.explain(pd.DataFrame(table).iloc[3]))
+    assert sum(len(summary.matching_rows(k)) for k in range(len(summary.rules))) == 1500
+
+
+def test_a_damaged_routing_is_told() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    text = to_json(summarize(X, labels=(X[:, 0] > 1).astype(int), method="local", n_partitions=2))
+    assert '"rules": 1' in text or '"rules": 2' in text
+    for old, new in (('"kind": "number", ', ""), ('"partitions": [', '"partitions": [{},')):
+        damaged = text.replace(old, new) if old in text else text.replace('"scale"', '"skale"')
+        with pytest.raises(StairError, match="is damaged"):
+            from_json(damaged)
+
+
+def test_more_classes_are_scored_by_accuracy() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] > 0.5, 2, np.where(X[:, 1] > 0.5, 1, 0))
+    model = LocalStair(min_score=0.9, random_state=0).fit(X, y)
+    assert model.routed_score_ == pytest.approx(accuracy_score(y, model.predict(X)))
+    assert model.routed_score_ > 0.9

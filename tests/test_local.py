@@ -220,3 +220,29 @@ def test_more_classes_are_scored_by_accuracy() -> None:
     model = LocalStair(min_score=0.9, random_state=0).fit(X, y)
     assert model.routed_score_ == pytest.approx(accuracy_score(y, model.predict(X)))
     assert model.routed_score_ > 0.9
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_sql_routes_each_row_to_its_partition(dialect: str, tmp_path: Any) -> None:
+    """The query finds the nearest center itself, on numbers, categories, times and text."""
+    table = {name: values[:1200] for name, values in payments().items()}
+    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    expected = summary.rules.assign(summary._values) + 1
+    query = summary.to_sql("payments", dialect=dialect).rstrip().rstrip(";")
+    query = f"SELECT coalesce(stair_rule, 0) FROM ({query}\n) AS s ORDER BY id"
+    frame = pd.DataFrame(table)
+    if dialect == "duckdb":
+        import duckdb
+
+        with duckdb.connect() as con:
+            con.register("frame", frame)
+            con.execute("CREATE TABLE payments AS SELECT * FROM frame")
+            found = [row[0] for row in con.execute(query).fetchall()]
+    else:
+        import sqlite3
+
+        con = sqlite3.connect(tmp_path / "p.db")
+        frame.to_sql("payments", con, index=False)
+        found = [row[0] for row in con.execute(query).fetchall()]
+        con.close()
+    assert found == expected.tolist()

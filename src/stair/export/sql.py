@@ -15,7 +15,9 @@ import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
 from stair.errors import StairError
+from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
+from stair.space import Axis
 from stair.table import WEEKDAYS, Field
 
 DIALECTS: Final = ("duckdb", "postgres", "sqlite")
@@ -35,8 +37,18 @@ def to_sql(
     """SELECT with the label and the number of the rule of each row."""
     check_dialect(dialect)
     writer = _Writer({f.name: f for f in fields}, dialect)
-    labels = [f"    WHEN {writer.rule(r)} THEN {literal(r.label)}" for r in rules.rules]
-    numbers = [f"    WHEN {writer.rule(r)} THEN {k}" for k, r in enumerate(rules.rules, 1)]
+    conditions = [writer.rule(rule) for rule in rules.rules]
+    source = identifier(table)
+    if isinstance(rules, LocalRuleSet):
+        source = _routed(rules, writer, source)
+        for number, (start, stop) in enumerate(rules.spans(), 1):
+            for k in range(start, stop):
+                conditions[k] = f"stair_partition = {number} AND {conditions[k]}"
+    labels = [
+        f"    WHEN {condition} THEN {literal(rule.label)}"
+        for condition, rule in zip(conditions, rules.rules, strict=True)
+    ]
+    numbers = [f"    WHEN {condition} THEN {k}" for k, condition in enumerate(conditions, 1)]
     parts = [
         f"-- {len(rules)} rules, total length {rules.total_length}",
         *(f"-- {k}: {_comment(rule)}" for k, rule in enumerate(rules.rules, 1)),
@@ -47,7 +59,31 @@ def to_sql(
     else:
         parts += ["  CASE", *labels, f"    ELSE {literal(rules.default)}", "  END AS stair_label,"]
         parts += ["  CASE", *numbers, "  END AS stair_rule"]
-    return "\n".join([*parts, f"FROM {identifier(table)};", ""])
+    return "\n".join([*parts, f"FROM {source};", ""])
+
+
+def _routed(rules: LocalRuleSet, writer: _Writer, source: str) -> str:
+    """A subquery with the number of each row's nearest partition, the first of equals."""
+    n = len(rules.partitions)
+    distances = [f"stair_distance_{k}" for k in range(1, n + 1)]
+    lines = []
+    for name, partition in zip(distances, rules.partitions, strict=True):
+        terms: list[str] = []
+        place = 0
+        for axis in rules.space.axes:
+            center = partition.center[place : place + axis.width]
+            place += axis.width
+            terms += writer.distance(axis, center, math.sqrt(len(rules.space.axes)))
+        lines.append(f"    {' + '.join(terms)} AS {name}")
+    nearest = [
+        "WHEN " + (" AND ".join(f"{d} <= {e}" for e in distances[k + 1 :]) or "1 = 1")
+        + f" THEN {k + 1}"
+        for k, d in enumerate(distances)
+    ]  # fmt: skip
+    inner = "SELECT *,\n" + ",\n".join(lines) + f"\n    FROM {source}"
+    return (
+        f"(SELECT *, CASE {' '.join(nearest)} END AS stair_partition\n  FROM ({inner}) AS p) AS q"
+    )
 
 
 def _comment(rule: Rule) -> str:
@@ -89,6 +125,39 @@ class _Writer:
         if isinstance(clause, Among):
             return self._among(clause, column)
         return self._mentions(clause, column)
+
+    def distance(self, axis: Axis, center: Sequence[float], scale: float) -> list[str]:
+        """The parts of a squared distance that one attribute adds."""
+        column = self._column(axis.feature)
+        if axis.kind == "text":
+            found = []
+            for term, at in zip(axis.values, center, strict=True):
+                there = (1.0 / math.sqrt(len(axis.values)) / scale - at) ** 2
+                mentioned = self._mentions(Mentions(axis.feature, term), column)
+                found.append(f"CASE WHEN {mentioned} THEN {there!r} ELSE {at * at!r} END")
+            return found
+        if axis.kind == "category":
+            nowhere = sum(at * at for at in center)
+            cases = " ".join(
+                f"WHEN {column} = {literal(value)} "
+                f"THEN {nowhere - at * at + (math.sqrt(0.5) / scale - at) ** 2!r}"
+                for value, at in zip(axis.values, center, strict=True)
+            )
+            return [f"CASE {cases} ELSE {nowhere!r} END"]
+        number = self._microseconds(column) if axis.kind == "time" else column
+        offset = f"({number} - {axis.center!r}) / {axis.scale * scale!r} - {center[0]!r}"
+        missing = f"{column} IS NULL"
+        if axis.kind == "number":
+            missing += f" OR {column} > {_LARGEST}"
+        at = center[0]
+        return [f"CASE WHEN {missing} THEN {at * at!r} ELSE ({offset}) * ({offset}) END"]
+
+    def _microseconds(self, column: str) -> str:
+        if self._dialect == "sqlite":
+            return f"(julianday({column}) - 2440587.5) * 86400000000.0"
+        if self._dialect == "duckdb":
+            return f"epoch_us({column})"
+        return f"extract(epoch FROM {column}) * 1000000.0"
 
     def _column(self, feature: str) -> str:
         field = self._fields[feature]

@@ -246,3 +246,22 @@ def test_sql_routes_each_row_to_its_partition(dialect: str, tmp_path: Any) -> No
         found = [row[0] for row in con.execute(query).fetchall()]
         con.close()
     assert found == expected.tolist()
+
+
+def test_the_map_and_the_curve_are_saved_by_one_call(tmp_path: Any) -> None:
+    """Two pictures from a summary; a plain sentence where there is nothing to draw."""
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))])
+    y = (np.abs(X[:, 0] - 9 * (X[:, 1] > 4)) > 1.5).astype(int)
+    summary = summarize(X, labels=y, method="local", n_partitions=2)
+    summary.plot_partitions(tmp_path / "map.png")
+    summary.plot_stabilizer(tmp_path / "m.svg")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "m.svg").read_bytes()
+    with pytest.raises(StairError, match="the map needs partitions"):
+        summarize(X, labels=y).plot_partitions()
+    with pytest.raises(StairError, match="leaves no trace"):
+        summarize(X, labels=y, method="cart").plot_stabilizer()
+    with pytest.raises(StairError, match="cannot write the picture"):
+        summary.plot_stabilizer(tmp_path / "nowhere" / "m.png")

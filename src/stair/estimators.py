@@ -244,8 +244,8 @@ class LocalStair(_RuleClassifier):
         The partitions to start with; their number changes as they are learned. "auto" tries 2, 4
         and 8 and keeps the shortest rules above the floor.
     locality : float
-        λ: what distance (in squared interquartile ranges, as a mean over the attributes) weighs
-        beside one wrong row when a row chooses its partition.
+        λ: what squared distance, in units of what is usual in the data, weighs beside one wrong
+        row when a row chooses its partition.
     floor_on : {"routed", "assigned"}
         Which of the two scores must be above the floor; the paper's is "assigned".
     max_rounds : int

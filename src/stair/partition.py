@@ -1,6 +1,10 @@
 """L-STAIR: partitions of the data and rules for each, learned together (Algorithm 2 of the paper).
 
-    minimise  Σ_C Σ_{x∈C} [ (tree_C(x) ≠ y) + λ·‖x − center(C)‖² ]
+    minimise  Σ_C Σ_{x∈C} [ (tree_C(x) ≠ y) + λ·‖x − center(C)‖² / usual ]
+
+where `usual` is the median squared distance to the nearest of the first centers, so that one λ
+means the same on all data: a row may be as far beyond the nearest center as rows usually are from
+theirs for 1/λ of an error.
 
 k-means starts; a tree is grown in each partition; each row moves to the partition with the least
 loss; empty and redundant partitions go, and those whose own score is under the floor are split in
@@ -52,6 +56,7 @@ class Round(NamedTuple):
     objective_after: float  # once redundant partitions were given up
     n_partitions: int
     floor: float  # of this round's trees
+    local: float  # the share of rows that are in the partition with the nearest center
     assigned: float
     routed: float
     total_length: int
@@ -134,12 +139,16 @@ class _Loop:
     floor_on: FloorOn
     random: np.random.RandomState
     say: Callable[[str], None]
+    weight: float = 0.0  # of a squared distance: λ in units of what is usual in this data
 
     def run(self, n_partitions: int, max_rounds: int) -> Local:
         """Round after round; the best of them is kept."""
         trees = _Trees(self.table, self.codes, self.n_classes, self.positive)
         centers = self._kmeans(self.places, n_partitions)
-        assigned = squared_distances(self.places, centers).argmin(axis=1)
+        distances = squared_distances(self.places, centers)
+        assigned = distances.argmin(axis=1)
+        usual = float(np.median(distances.min(axis=1)))
+        self.weight = self.locality / usual if usual > 0 else self.locality
         rounds: list[Round] = []
         best: Local | None = None
         waited = 0
@@ -192,7 +201,7 @@ class _Loop:
             for part in refine(growth.roots, totals, self.positive, floor)
         ]
         wrong = np.column_stack([self._predicted(part) != self.codes for part in leaves])
-        loss = wrong + self.locality * distances
+        loss = wrong + self.weight * distances
         moved = self._moved(loss, assigned)
         here = np.arange(len(loss))
         error = float(wrong[here, moved].sum())
@@ -210,6 +219,7 @@ class _Loop:
                 float(loss[here, kept].sum()),
                 len(centers),
                 floor,
+                float((moved == nearest).mean()),
                 local.assigned,
                 local.routed,
                 local.total_length,
@@ -257,7 +267,7 @@ class _Loop:
     ) -> tuple[Matrix, Rows]:
         """Rows to where their loss is least; new centers; partitions under the floor in two."""
         distances = squared_distances(self.places, centers)
-        loss = wrong + self.locality * distances
+        loss = wrong + self.weight * distances
         moved = self._without_redundant(loss, self._moved(loss, assigned))
         judged = distances.argmin(axis=1) if self.floor_on == "routed" else moved
         own = [self._own_score(judged == k, wrong[:, k]) for k in range(len(centers))]

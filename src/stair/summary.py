@@ -102,6 +102,7 @@ class Summary:
     _unexplained: NDArray[np.bool_] = field(
         default_factory=lambda: np.empty(0, np.bool_), repr=False
     )
+    _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
 
     def to_text(self, width: int = 80, *, every_rule: bool = False, colour: bool = False) -> str:
         """The summary as a table for a terminal."""
@@ -128,6 +129,22 @@ class Summary:
         from stair.report import to_html
 
         return _written(to_html(self), path)
+
+    def is_outlier(self) -> NDArray[np.bool_]:
+        """Which of the rows that were learned from are outliers by their labels."""
+        return self._outliers
+
+    def plot_partitions(self, path: str | Path | None = None) -> Any:
+        """A map of the partitions in two dimensions; needs matplotlib."""
+        from stair.plot import plot_partitions
+
+        return plot_partitions(self, path)
+
+    def plot_stabilizer(self, path: str | Path | None = None) -> Any:
+        """The stabilizer M against the number of rules; needs matplotlib."""
+        from stair.plot import plot_stabilizer
+
+        return plot_stabilizer(self, path)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -279,6 +296,7 @@ def summarize(
         _rows=rows,
         _data=frame if isinstance(data, str | Path) else data,
         _unexplained=missed,
+        _outliers=codes == verdict.positive,
     )
 
 

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,7 +201,7 @@ class _Loop:
             [Leaf(n.clauses(), label, tuple(map(float, n.group.counts))) for n, label in part]
             for part in refine(growth.roots, totals, self.positive, floor)
         ]
-        wrong = np.column_stack([self._predicted(part) != self.codes for part in leaves])
+        wrong = self._wrong(leaves, distances, assigned)
         loss = wrong + self.weight * distances
         moved = self._moved(loss, assigned)
         here = np.arange(len(loss))
@@ -284,12 +285,25 @@ class _Loop:
             return found.total_length < best.total_length
         return here > there
 
-    def _predicted(self, leaves: list[Leaf]) -> NDArray[np.intp]:
-        """What one partition's tree says about every row."""
-        labels = np.array([*(leaf.label for leaf in leaves), self._default()])
-        numbers = first_match(leaves, self.table.values.__getitem__, len(self.codes))
-        predicted: NDArray[np.intp] = labels[numbers]
-        return predicted
+    def _column(self, rows: Rows, name: str) -> NDArray[Any]:
+        return self.table.values[name][rows]
+
+    def _wrong(
+        self, leaves: list[list[Leaf]], distances: Matrix, assigned: Rows
+    ) -> NDArray[np.bool_]:
+        """What each partition's tree judges wrongly (rows × partitions).
+
+        A row can only move to a partition that is farther by less than one error is worth; of the
+        others it does not matter what they say, and they count as wrong.
+        """
+        wrong = np.ones(distances.shape, dtype=np.bool_)
+        reach = self.weight * (distances - distances.min(axis=1, keepdims=True)) <= 1.0
+        for k, part in enumerate(leaves):
+            rows = np.flatnonzero(reach[:, k] | (assigned == k))
+            labels = np.array([*(leaf.label for leaf in part), self._default()])
+            numbers = first_match(part, partial(self._column, rows), len(rows))
+            wrong[rows, k] = labels[numbers] != self.codes[rows]
+        return wrong
 
     def _default(self) -> int:
         if self.positive is not None:

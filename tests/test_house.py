@@ -63,7 +63,7 @@ MAY_IMPORT = {
         "summary",
         "table",
     },
-    "report": {"export", "report", "summary"},
+    "report": {"export", "local", "report", "summary"},
 }
 
 

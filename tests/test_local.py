@@ -265,3 +265,29 @@ def test_the_map_and_the_curve_are_saved_by_one_call(tmp_path: Any) -> None:
         summarize(X, labels=y, method="cart").plot_stabilizer()
     with pytest.raises(StairError, match="cannot write the picture"):
         summary.plot_stabilizer(tmp_path / "nowhere" / "m.png")
+
+
+def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
+    """The same rows give the very same engine and root; other rows make new ones."""
+    from stair.columns import Numbers
+    from stair.partition import _Trees
+    from stair.table import Field, Table
+
+    X = np.arange(12.0).reshape(6, 2)
+    table = Table(
+        (Field("a", "number", "a"), Field("b", "number", "b")),
+        (Numbers("a", 0), Numbers("b", 1)), X, {"a": X[:, 0], "b": X[:, 1]},
+    )  # fmt: skip
+    trees = _Trees(table, np.array([0, 1, 0, 1, 0, 1], dtype=np.int32), 2, 1)
+    first, second = trees.of([np.array([0, 1, 2]), np.array([3, 4, 5])])
+    again, other = trees.of([np.array([0, 1, 2]), np.array([3, 4])])
+    assert again is first
+    assert other is not second
+
+
+def test_html_shows_both_scores_and_the_partitions() -> None:
+    table = {name: values[:800] for name, values in payments().items()}
+    html = summarize(table, labels="flagged", method="local", n_partitions=2).to_html()
+    assert "Routed F1" in html
+    assert "Assigned" in html
+    assert "Partition 1:" in html

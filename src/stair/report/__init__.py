@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from stair.export.text import percent
+from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -14,12 +15,21 @@ if TYPE_CHECKING:
 
 def to_html(summary: Summary) -> str:
     """A whole page that needs nothing from anywhere else."""
-    return _environment().get_template("page.html").render(summary=summary)
+    return _environment().get_template("page.html").render(_content(summary))
 
 
 def to_fragment(summary: Summary) -> str:
     """The table alone, as a notebook shows it."""
-    return _environment().get_template("rules.html").render(summary=summary)
+    return _environment().get_template("rules.html").render(_content(summary))
+
+
+def _content(summary: Summary) -> dict[str, Any]:
+    """What the templates need, beside the summary: the partitions where there are any."""
+    rules = summary.rules
+    if not isinstance(rules, LocalRuleSet):
+        return {"summary": summary, "partitions": (), "partition_of": ()}
+    numbers = [k for k, (a, b) in enumerate(rules.spans(), start=1) for _ in range(a, b)]
+    return {"summary": summary, "partitions": rules.partitions, "partition_of": numbers}
 
 
 def _environment() -> Environment:

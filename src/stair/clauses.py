@@ -78,11 +78,12 @@ class Interval:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        if self.low < self.high:
+            return
         if math.isnan(self.low) or math.isnan(self.high):
             raise ValueError(f"a bound of {self.feature!r} is NaN; bounds must be numbers")
-        if self.low >= self.high:  # empty: one form, so that equal clauses are equal
-            object.__setattr__(self, "low", math.inf)
-            object.__setattr__(self, "high", math.inf)
+        object.__setattr__(self, "low", math.inf)  # empty: one form, so that equal ones are equal
+        object.__setattr__(self, "high", math.inf)
 
     @property
     def n_bounds(self) -> int:

@@ -7,6 +7,11 @@ the shortest decimal in [a, b), so that what is shown is exactly what is compare
 from __future__ import annotations
 
 import math
+from typing import Final
+
+# Beyond these nobody reads the digits of a number, and rounding could overflow.
+TINY: Final = 1e-290
+HUGE: Final = 1e290
 
 
 def shortest_between(a: float, b: float) -> float:
@@ -19,11 +24,13 @@ def shortest_between(a: float, b: float) -> float:
     middle = a / 2 + b / 2
     if not a <= middle < b:  # neighbours in floating point
         return a
-    whole = [(c, _significant(c)) for c in _whole_numbers(a, b, middle)]
-    whole.append((a, _significant(a)))
+    if not TINY < abs(middle) < HUGE:
+        return 0.0 if a <= 0.0 < b else a
+    whole = _whole_numbers(a, b, middle)
+    leading = _leading(middle)
     for digits in range(1, 18):
-        choices = [c for c, needed in whole if needed <= digits]
-        rounded = float(f"{middle:.{digits - 1}e}")
+        choices = [c for c in (*whole, a) if _has(c, digits)]
+        rounded = round(middle, digits - 1 - leading)
         if a <= rounded < b:
             choices.append(rounded)
         if len(choices) == 1:
@@ -41,10 +48,16 @@ def _whole_numbers(a: float, b: float, middle: float) -> list[float]:
     return [float(c) for c in (below, below + 1) if a <= c < b]
 
 
-def _significant(x: float) -> int:
-    """Significant digits of the shortest decimal that reads back to x."""
-    mantissa = repr(x).partition("e")[0].replace(".", "").strip("-0")
-    return max(1, len(mantissa))
+def _leading(x: float) -> int:
+    """The power of ten of the first digit."""
+    return math.floor(math.log10(abs(x)))
+
+
+def _has(x: float, digits: int) -> bool:
+    """Whether x can be written with so many significant digits."""
+    if not TINY < abs(x) < HUGE:
+        return x == 0.0
+    return round(x, digits - 1 - _leading(x)) == x
 
 
 def _decimals(x: float) -> int:

@@ -5,10 +5,7 @@ Two classes are scored by F1 of the outlier class, more classes by accuracy.
 
 from __future__ import annotations
 
-import gc
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -56,8 +53,7 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._positive = self._positive_class()
         codes = labels.astype(np.int32, copy=False)
-        with _collector_paused():
-            self.rules_, self.score_ = self._learn(values, codes, weights)
+        self.rules_, self.score_ = self._learn(values, codes, weights)
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=3)
@@ -426,22 +422,6 @@ class CART(_TreeClassifier):
             X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
             criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the collector of reference cycles for a moment.
-
-    A fit makes thousands of small values that all live on: the collector would walk through them,
-    and through all that other libraries hold, several times and find nothing.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:

@@ -111,7 +111,9 @@ class _Score:
 
     def _add(self, node: Node, sign: int) -> None:
         counts = node.group.counts
-        if self._positive is None or node.label == self._positive:
+        if self._positive is None:
+            self._hits += sign * counts[node.label]
+        elif node.label == self._positive:
             self._hits += sign * counts[node.label]
             self._predicted += sign * sum(counts)
 
@@ -267,7 +269,8 @@ def grow_forest(
     best = score.value()
     growth.floor_reached = reaches(best, min_score)
     while not growth.floor_reached and (stabilizer := cheapest()) is not None:
-        while (boundary := cheapest()) is not None and boundary <= stabilizer:
+        boundary: float | None = stabilizer
+        while boundary is not None and boundary <= stabilizer:
             _, _, node, tree = heapq.heappop(heap)
             split = node.split
             assert split is not None
@@ -288,6 +291,7 @@ def grow_forest(
                 growth.floor_reached = reaches(best, min_score)
             if on_step is not None:
                 on_step(step)
+            boundary = cheapest()
     return growth
 
 
@@ -297,7 +301,7 @@ def leaves_of(growth: Growth, unit: int) -> list[Leaf]:
         Leaf(
             node.clauses(),
             node.label,
-            tuple(math.ldexp(count, unit) for count in node.group.counts),
+            tuple([math.ldexp(count, unit) for count in node.group.counts]),
         )
         for node in growth.leaves()
     ]

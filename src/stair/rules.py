@@ -243,7 +243,7 @@ def rule_set_of(
     """Leaves that cover all rows, as rules: outlier rules first, and the largest first."""
     ordered = sorted(leaves, key=lambda leaf: (leaf.label != positive, -leaf.counts[leaf.label]))
     rules = [
-        Rule(leaf.clauses, classes[leaf.label], tuple(zip(classes, leaf.counts, strict=True)))
+        Rule(leaf.clauses, classes[leaf.label], (*zip(classes, leaf.counts, strict=True),))
         for leaf in ordered
     ]
     outlier = None if positive is None else classes[positive]

@@ -238,10 +238,6 @@ cdef class Kernel:
     def root(self):
         return (0, self.n_rows)
 
-    def size(self, group):
-        start, end = group
-        return end - start
-
     def counts(self, group):
         """The weight of each class among the rows of the root."""
         cdef Py_ssize_t i

@@ -74,9 +74,6 @@ class Kernel:
     def root(self) -> Group:
         return np.arange(self._codes.shape[1])
 
-    def size(self, group: Group) -> int:
-        return len(group)
-
     def counts(self, group: Group) -> tuple[int, ...]:
         counts = np.zeros(self._n_classes, dtype=np.int64)
         np.add.at(counts, self._labels[group], self._weights[group])

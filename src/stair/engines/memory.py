@@ -59,11 +59,11 @@ class MemoryEngine:
         table = log_table(len(labels) if whole is None else int(whole.sum()), len(labels))
         self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
-        parts = self._shared(
-            len(values) // SORT_IS_CHEAP,
-            np.arange(len(columns)),
-            lambda part: module.sort_columns(values, part, labels),
-        )
+        every = np.arange(len(columns))
+        if values.size >= WORTH_THREADS * SORT_IS_CHEAP:
+            parts = self._shared(every, lambda part: module.sort_columns(values, part, labels))
+        else:
+            parts = [module.sort_columns(values, every, labels)]
         found = list(chain.from_iterable(parts))
         entries = [column for column, _ in found]
         missing = np.array([code for _, code in found], dtype=np.int64)
@@ -80,12 +80,11 @@ class MemoryEngine:
         return Group(handle, self._kernel.counts(handle))
 
     def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
-        n_rows = self._kernel.size(group.handle)
+        if not self._is_large(group, columns):
+            return Found(*self._kernel.scan(group.handle, columns, group.counts))
         parts = self._shared(
-            n_rows, columns, lambda part: self._kernel.scan(group.handle, part, group.counts)
+            columns, lambda part: self._kernel.scan(group.handle, part, group.counts)
         )
-        if len(parts) == 1:
-            return Found(*parts[0])
         return Found(*(list(chain.from_iterable(each)) for each in zip(*parts, strict=True)))
 
     def divide(
@@ -101,14 +100,14 @@ class MemoryEngine:
         rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
         need = [max(side) < sum(side) for side in (counts, rest)]  # a pure side is done with
         if any(need):
-            n_rows = self._kernel.size(group.handle)
             is_sorted = left_codes is None and not n_missing  # its own column is divided as it is
             others = columns[columns != split.column] if is_sorted else columns
-            self._shared(
-                n_rows,
-                others,
-                lambda part: self._kernel.partition(group.handle, part, n_left, *need),
-            )
+            if self._is_large(group, columns):
+                self._shared(
+                    others, lambda part: self._kernel.partition(group.handle, part, n_left, *need)
+                )
+            else:
+                self._kernel.partition(group.handle, others, n_left, *need)
         left, right = self._kernel.sides(group.handle, n_left)
         if not isinstance(column, Categories):
             clauses = column.cut(
@@ -118,15 +117,20 @@ class MemoryEngine:
             )
         return (clauses[0], Group(left, counts)), (clauses[1], Group(right, rest))
 
+    def _is_large(self, group: Group, columns: NDArray[np.int64]) -> bool:
+        """Whether there is enough to look at that several threads pay."""
+        n_values = sum(group.counts) * len(columns)
+        return self._n_threads > 1 and n_values >= WORTH_THREADS
+
     def _shared(
-        self, n_rows: int, columns: NDArray[np.int64], work: Callable[[NDArray[np.int64]], Any]
+        self, columns: NDArray[np.int64], work: Callable[[NDArray[np.int64]], Any]
     ) -> list[Any]:
-        """Work on columns, shared among threads where it is enough to be worth their start.
+        """Work on columns, shared among threads.
 
         Columns do not touch each other, so the result is the same for any number of threads.
         """
         n_threads = min(self._n_threads, len(columns))
-        if n_threads < 2 or n_rows * len(columns) < WORTH_THREADS:
+        if n_threads < 2:
             return [work(columns)]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._n_threads - 1)

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Final, Self, TextIO
+
+PATIENCE: Final = 1.0  # seconds before anything is shown
+BEAT: Final = 0.1
 
 
 class ProgressLine:
-    """Shown on a terminal only, after one second, at most ten times a second."""
+    """Shown on a terminal only, after one second, and kept alive by a thread of its own.
+
+    So it shows what goes on and for how long even while one step, like reading a file, says nothing.
+    """
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._shown = not quiet and self._stream.isatty()
         self._start = time.monotonic()
-        self._last = 0.0
+        self._text = ""
         self._dirty = False
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def __call__(self, text: str) -> None:
-        now = time.monotonic()
-        if not self._shown or now - self._start < 1.0 or now - self._last < 0.1:
-            return
-        self._last = now
-        self._dirty = True
-        self._stream.write(f"\r\x1b[K{text} … {now - self._start:.0f} s")
-        self._stream.flush()
+        self._text = text
+
+    def _beat(self) -> None:
+        while not self._done.wait(BEAT):
+            seconds = time.monotonic() - self._start
+            if self._text and seconds >= PATIENCE:
+                self._dirty = True
+                self._stream.write(f"\r\x1b[K{self._text} … {seconds:.0f} s")
+                self._stream.flush()
 
     def __enter__(self) -> Self:
+        if self._shown:
+            self._thread.start()
         return self
 
     def __exit__(
@@ -37,6 +50,9 @@ class ProgressLine:
         trace: TracebackType | None,
     ) -> None:
         del kind, error, trace
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join()
         if self._dirty:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

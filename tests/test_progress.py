@@ -1,0 +1,37 @@
+"""The progress line: on a terminal, after a second, and gone afterwards."""
+
+from __future__ import annotations
+
+import io
+import time
+
+from stair.progress import ProgressLine
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _until(stream: io.StringIO, text: str, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while text not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return text in stream.getvalue()
+
+
+def test_a_long_step_is_shown_while_it_says_nothing() -> None:
+    """One step that lasts is seen after a second, not only when the next one speaks."""
+    stream = Terminal()
+    with ProgressLine(stream=stream) as say:
+        say("reading a large file")
+        assert _until(stream, "reading a large file … 1 s")
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_nothing_is_shown_for_a_moment_a_pipe_or_quietly() -> None:
+    moment, pipe, quiet = Terminal(), io.StringIO(), Terminal()
+    for stream, is_quiet in ((moment, False), (pipe, False), (quiet, True)):
+        with ProgressLine(stream=stream, quiet=is_quiet) as say:
+            say("hello")
+        assert stream.getvalue() == ""

@@ -15,7 +15,7 @@ BEAT: Final = 0.1
 class ProgressLine:
     """Shown on a terminal only, after one second, and kept alive by a thread of its own.
 
-    So it shows what goes on and for how long even while one step, like reading a file, says nothing.
+    So it shows what goes on, and for how long, even while a step like reading a file says nothing.
     """
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:

@@ -22,7 +22,7 @@ from io_files import (
     without,
 )
 from stair.errors import StairError
-from stair.io import atomic_write, column_names, read, write_table, write_text
+from stair.io import atomic_write, column_names, read, write_table
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def open_folder() -> Iterator[Path]:
 
 def test_atomic_write(tmp_path: Path) -> None:
     path = tmp_path / "out.html"
-    write_text(path, "Malmö\r\n")
+    atomic_write(path, "Malmö\r\n")
     assert path.read_bytes() == "Malmö\r\n".encode()
     path.chmod(0o640)
     atomic_write(str(path), b"\x00\xff")
@@ -41,20 +41,20 @@ def test_atomic_write(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
     link = tmp_path / "link"
     link.symlink_to(path)
-    write_text(link, "through")
+    atomic_write(link, "through")
     assert link.is_symlink()
     assert path.read_text() == "through"
-    write_text("/dev/null", "x")
+    atomic_write("/dev/null", "x")
     assert Path("/dev/null").is_char_device()
     long = tmp_path / ("x" * 255)
-    write_text(long, "x")
+    atomic_write(long, "x")
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["link", "out.html", long.name])
 
 
 def test_new_files_follow_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        write_text(tmp_path / "out", "x")
+        atomic_write(tmp_path / "out", "x")
     finally:
         os.umask(before)
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o640
@@ -78,7 +78,7 @@ def test_nothing_half_written_is_left(
     kind = StairError if failure is OSError else failure
     with pytest.raises(kind) as caught:
         if name == "out.txt":
-            write_text(old, "new")
+            atomic_write(old, "new")
         else:
             write_table(old, {"a": np.arange(3)})
     if kind is StairError:
@@ -88,7 +88,7 @@ def test_nothing_half_written_is_left(
 
 
 def test_places_that_cannot_be_written(tmp_path: Path, open_folder: Path) -> None:
-    for act in (lambda p: write_text(p, "x"), lambda p: write_table(p, {"a": np.array([1])})):
+    for act in (lambda p: atomic_write(p, "x"), lambda p: write_table(p, {"a": np.array([1])})):
         with pytest.raises(StairError, match=r"it is a folder"):
             act(tmp_path)
         with pytest.raises(StairError, match=r"there is no folder"):
@@ -97,10 +97,10 @@ def test_places_that_cannot_be_written(tmp_path: Path, open_folder: Path) -> Non
         atomic_write(None, "x")  # type: ignore[arg-type]
     open_folder.chmod(0o555)
     with an_ordinary_person(), pytest.raises(StairError, match=r'cannot write ".*": no permission'):
-        write_text(open_folder / "x.txt", "x")
+        atomic_write(open_folder / "x.txt", "x")
     open_folder.chmod(0)
     with an_ordinary_person(), pytest.raises(StairError, match=r'cannot write ".*": no permission'):
-        write_text(open_folder / "x.txt", "x")
+        atomic_write(open_folder / "x.txt", "x")
 
 
 WRITTEN: dict[str, Any] = {

@@ -171,6 +171,14 @@ def test_more_than_two_classes_are_scored_by_accuracy() -> None:
     assert "high: rows where" in str(summary)
 
 
+def test_a_notebook_shows_the_table(table: dict[str, Any]) -> None:
+    """The fragment alone: no page around it, every rule in a row of its own."""
+    summary = summarize(table, labels="flagged")
+    html = summary._repr_html_()
+    assert "<html" not in html
+    assert html.count("<tr>") == len(summary.rules) + 1
+
+
 def test_matches_gives_the_rows_back_as_they_came(table: dict[str, Any], tmp_path: Path) -> None:
     frame = pd.DataFrame(table)
     summary = summarize(frame, labels="flagged")

@@ -59,6 +59,10 @@ class Summary:
     _values: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: Any = field(default=None, repr=False)
+    _unexplained: NDArray[np.bool_] = field(
+        default_factory=lambda: np.empty(0, np.bool_), repr=False
+    )
+    _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
 
     @property
     def floor_reached(self) -> bool:
@@ -98,11 +102,6 @@ class Summary:
     def unexplained_rows(self) -> NDArray[np.intp]:
         """The row numbers of outliers that no outlier rule covers."""
         return self._rows[self._unexplained]
-
-    _unexplained: NDArray[np.bool_] = field(
-        default_factory=lambda: np.empty(0, np.bool_), repr=False
-    )
-    _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
 
     def to_text(self, width: int = 80, *, every_rule: bool = False, colour: bool = False) -> str:
         """The summary as a table for a terminal."""

@@ -11,7 +11,7 @@ pandas, pyarrow, duckdb and openpyxl are optional. They are imported where they 
 from stair.io.frame import Frame
 from stair.io.objects import from_object
 from stair.io.reading import column_names, read
-from stair.io.writing import atomic_write, write_table, write_text
+from stair.io.writing import atomic_write, write_table
 
 __all__ = [
     "Frame",
@@ -20,5 +20,4 @@ __all__ = [
     "from_object",
     "read",
     "write_table",
-    "write_text",
 ]

@@ -21,11 +21,6 @@ from stair.io.frame import Array, Source
 from stair.io.packages import duckdb_in_memory, library_in_words, optional, quoted, reason
 
 
-def write_text(path: Source, text: str) -> None:
-    """Write a text file in UTF-8, all of it or nothing."""
-    atomic_write(path, text)
-
-
 def atomic_write(path: Source, data: str | bytes) -> None:
     """Write a file so that nobody ever sees half of it: beside it first, then in its place."""
     content = data.encode("utf-8") if isinstance(data, str) else data

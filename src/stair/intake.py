@@ -1,0 +1,139 @@
+"""What is given: the table, and somebody's verdict about its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair import io
+from stair.errors import StairError, no_such_column
+from stair.labels import Labels, labels_from_scores, read_labels
+from stair.learn import Progress
+from stair.table import choose_fields, is_missing, read_values
+from stair.verdicts import labels_from_detector
+
+
+def read_table(
+    data: Any,
+    table: str | None,
+    query: str | None,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    held: Collection[str],
+    say: Progress,
+) -> io.Frame:
+    """The data; of a file only the columns that are needed. `held` hold the verdict."""
+    if not isinstance(data, str | Path):
+        if table is not None or query is not None:
+            raise StairError("table= and query= are for a database file, but data is no path")
+        frame = io.from_object(data)
+        for name in exclude:
+            if name not in frame.columns:
+                raise no_such_column(name, frame.columns, "the data")
+        return frame
+    say(f"reading {Path(data).name}")
+    wanted = None
+    if include is not None or exclude:
+        names = io.column_names(data, table=table, query=query)
+        for name in (*(include or ()), *exclude, *held):
+            if name not in names:
+                raise no_such_column(name, names, Path(data).name)
+        chosen = set(names if include is None else include) - set(exclude) | set(held)
+        wanted = [name for name in names if name in chosen]
+    return io.read(data, table=table, query=query, columns=wanted)
+
+
+def read_verdict(
+    frame: io.Frame,
+    labels: Any,
+    scores: Any,
+    contamination: float | int | None,
+    detector: Any,
+    positive: Any,
+    kinds: Mapping[str, str] | None,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    random_state: int | None,
+    say: Progress,
+) -> tuple[Labels, set[str]]:
+    """One label per row, and the columns that held it: the rules must not speak of those."""
+    sources = {"labels": labels, "scores": scores, "detector": detector}
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) != 1:
+        got = " and ".join(given) or "none of them"
+        raise StairError(f"give one of labels, scores and detector; got {got}")
+    taken = {name for name in (labels, scores) if isinstance(name, str)}
+    if labels is not None:
+        if contamination is not None:
+            raise StairError("contamination goes with scores or a detector, not with labels")
+        array, name = _column_or_array(frame, labels, "labels")
+        return read_labels(array, positive=positive, name=name or "labels"), taken
+    if positive is not None:
+        raise StairError("positive names the outlier among labels; it does not go with scores")
+    if scores is not None:
+        array, name = _column_or_array(frame, scores, "scores")
+        return labels_from_scores(array, contamination, name=name or "scores"), taken
+    present = [name for name in exclude if name in frame.columns]
+    matrix, names = _matrix(frame, include, present, kinds)
+    say("looking for outliers")
+    if isinstance(detector, str):
+        from stair import detect
+
+        return detect.find(
+            detector, matrix, contamination=contamination, random_state=random_state
+        ), set()
+    return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
+
+
+def _column_or_array(
+    frame: io.Frame, given: Any, what: str
+) -> tuple[NDArray[Any] | Any, str | None]:
+    """A column of the table by name, or an array of one value per row."""
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise no_such_column(given, frame.columns, frame.source or "the data")
+        return frame.columns[given], given
+    n_given = len(given) if hasattr(given, "__len__") else -1
+    if n_given != frame.n_rows:
+        raise StairError(f"{what} has {n_given} values, but the data has {frame.n_rows} rows")
+    return given, None
+
+
+def _matrix(
+    frame: io.Frame,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+) -> tuple[NDArray[np.float64], list[str]]:
+    """The table as plain numbers for a detector: missing values at the median, categories by how
+    rare they are, text left out."""
+    fields, _ = choose_fields(frame.columns, include=include, exclude=exclude, kinds=kinds)
+    parts: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    for name, array in read_values(fields, frame.columns).items():
+        kind = next(f.kind for f in fields if f.name == name)
+        if kind == "text":
+            continue
+        if kind == "category":
+            seen, places, counts = np.unique(
+                np.array([str(v) for v in array.tolist()]), return_inverse=True, return_counts=True
+            )
+            del seen
+            column = -np.log(counts / len(array))[places]
+        elif kind == "time":
+            column = array.astype(np.int64).astype(np.float64)
+            column[is_missing(array)] = np.nan
+        else:
+            column = array.astype(np.float64)
+        gone = np.isnan(column)
+        if gone.any():
+            column = np.where(gone, np.median(column[~gone]), column)
+        parts.append(column)
+        names.append(name)
+    if not parts:
+        raise StairError("a detector needs at least one column that is not text")
+    return np.column_stack(parts), names

@@ -295,13 +295,14 @@ def grow_forest(
     return growth
 
 
-def leaves_of(growth: Growth, unit: int) -> list[Leaf]:
-    """The rules to keep, with true weights in place of the engine's whole numbers."""
+def leaves_of(growth: Growth, unit: int, steps: int | None = None) -> list[Leaf]:
+    """The rules to keep (or those after so many steps), with true weights in place of the engine's
+    whole numbers."""
     return [
         Leaf(
             node.clauses(),
             node.label,
             tuple([math.ldexp(count, unit) for count in node.group.counts]),
         )
-        for node in growth.leaves()
+        for node in growth.leaves(steps)
     ]

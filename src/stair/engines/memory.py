@@ -56,6 +56,7 @@ class MemoryEngine:
         self._columns = columns
         self._values = values
         whole, self.unit = _fixed_point(weights)
+        self.whole_weights = whole  # in units of 2**unit; None where every row counts once
         table = log_table(len(labels) if whole is None else int(whole.sum()), len(labels))
         self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None

@@ -1,0 +1,260 @@
+"""Distilled rules: the shortest overlapping rules above the floor, and a default for the rest.
+
+Pool, selection, polish: STAIR's rules and boxes give candidates, the search and an exact choice
+among them the shortest set, and the bounds of what is left are set where they read and hold best.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.columns import Column
+from stair.distill.cells import cells_of
+from stair.distill.cover import Cover, Placed, Problem, problem_of
+from stair.distill.exact import candidates_of, choose
+from stair.distill.polish import clauses_of
+from stair.distill.select import Pace, Pool, climb, construct, redraw, search, shrink
+from stair.distill.starts import boxes_of
+from stair.engines.memory import MemoryEngine
+from stair.grow import Growth, grow, leaves_of
+from stair.objective import f1
+from stair.rules import Label, Leaf, Rule, RuleSet
+
+Effort: TypeAlias = Literal["fast", "normal"]
+EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
+
+# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
+# or a tenth of them where there are few.
+MIN_OUTLIERS: Final = 5
+# STAIR is grown past the floor by these shares of what is left above it, for a pool of rules.
+PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How much an effort may look at, and what it spends it on."""
+
+    base: int  # work that any table may take
+    per_value: int  # and more for each value of it
+    most: int
+    tries: int  # boxes that are begun for each rule of the greedy choice
+    rounds: int  # how often the search and the exact choice take turns
+
+
+_PLANS: Final = {
+    "fast": _Plan(base=150_000_000, per_value=200, most=1_000_000_000, tries=3, rounds=1),
+    "normal": _Plan(base=800_000_000, per_value=1000, most=4_000_000_000, tries=6, rounds=2),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """The rules, and how far from the shortest they may be.
+
+    No choice among the `n_candidates` rules that were looked at last is shorter than `bound`; 0
+    where that was not solved.
+    """
+
+    rules: RuleSet
+    score: float
+    bound: int
+    n_candidates: int
+    min_outliers: int
+
+
+def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
+    """The least number of outliers for a rule, where none was asked for."""
+    if min_outliers is not None:
+        return min_outliers
+    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
+
+
+def distill(
+    columns: Sequence[Column],
+    values: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    rows: Any,
+    *,
+    labels: tuple[Label, ...],
+    features: tuple[str, ...],
+    positive: int | None,
+    weights: NDArray[np.float64] | None = None,
+    min_score: float = 0.8,
+    max_rule_length: int = 10,
+    min_outliers: int | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Distilled:
+    """The shortest rules above the floor for a table of codes.
+
+    `rows` is the same table as rules read it: an array, or columns by feature name.
+    """
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    totals = np.bincount(classes, weights, len(labels))
+    default = int(totals.argmax()) if positive is None else 1 - positive
+    engine = MemoryEngine(columns, values, classes, len(labels), weights)
+    past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
+    growth = grow(engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive)
+    grown = [
+        _worth_most(leaves_of(growth, engine.unit, steps), positive, min_score, default)
+        for steps in _steps_to(growth, past)
+    ]
+    cells = cells_of(columns, values, classes != default)
+    wanted = int((classes != default).sum())
+    least = least_outliers(min_outliers, wanted)
+    while True:
+        problem = problem_of(
+            cells, classes, len(labels), engine.whole_weights,
+            default=default, positive=positive, min_score=min_score,
+            max_rule_length=max_rule_length, min_outliers=least,
+        )  # fmt: skip
+        chosen, reached, bound, n_candidates = _chosen(problem, grown, effort, deadline, seed, say)
+        if reached or min_outliers is not None or least == 1:
+            break
+        least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
+    found = [
+        (problem.labels[rule.label], clauses_of(cells, values, rule.box, classes != problem.labels[rule.label]))
+        for rule in chosen
+    ]
+    make = _Maker(rows, classes, weights, labels, features, positive, default, problem.labels)
+    rules, score = make(found)
+    return Distilled(rules, score, bound, n_candidates, least)
+
+
+def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:
+    """After how many steps each of these scores was reached; all steps where it was not."""
+    seen = np.maximum.accumulate([step.score for step in growth.steps] or [0.0])
+    return sorted({min(int(np.searchsorted(seen, s, "right")) + 1, growth.kept) for s in scores})
+
+
+def _worth_most(
+    leaves: Sequence[Leaf], positive: int | None, floor: float, default: int
+) -> list[Leaf]:
+    """The leaves that are worth a rule. At F1 = f that is from an outlier share of f/2 on."""
+    found = []
+    for leaf in leaves:
+        if positive is not None:
+            n_outliers = leaf.counts[positive]
+            is_worth = (2 - floor) * n_outliers > floor * (sum(leaf.counts) - n_outliers)
+            leaf = leaf._replace(label=positive if is_worth else default)
+        if leaf.label != default:
+            found.append(leaf)
+    return found
+
+
+def _chosen(
+    problem: Problem,
+    grown: Sequence[Sequence[Leaf]],
+    effort: Effort,
+    deadline: float | None,
+    seed: int,
+    say: Callable[[str], None],
+) -> tuple[list[Placed], bool, int, int]:
+    """The shortest set that was found, whether it reaches the floor, and the bound."""
+    plan = _PLANS[effort]
+    cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
+    budget = min(plan.base + plan.per_value * problem.cells.codes.size, plan.most)
+    pace = Pace(cover, budget, deadline)
+
+    def tell(length: int) -> None:
+        say(f"distilling: total length {length}")
+
+    starts = []
+    for leaves in (*grown, None):
+        cover.become([])
+        if leaves is None:
+            construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
+        else:
+            _take_leaves(cover, leaves, pool)
+        if not cover.reaches:
+            climb(cover, random, pool, pace, 0.5)
+        redraw(cover, list(cover.rules))
+        if cover.reaches:
+            shrink(cover, lambda: pace.is_late)
+        rank = cover.length if cover.reaches else -cover.value
+        starts.append(((not cover.reaches, rank), list(cover.rules)))
+    cover.become(min(starts, key=lambda start: start[0])[1])
+    tell(cover.length)
+    bound = n_candidates = 0
+    if not cover.reaches:
+        return cover.rules, False, 0, 0
+    for turn in range(1, plan.rounds + 1):
+        search(cover, random, pool, pace, turn / plan.rounds, tell)
+        candidates = candidates_of(problem, pool.rules, cover.rules)
+        say(f"choosing among {len(candidates)} rules")
+        left = None if deadline is None else deadline - time.monotonic()
+        choice = choose(problem, candidates, cover.length, left)
+        if choice is not None:
+            bound, n_candidates = choice.bound, choice.n_candidates
+            if choice.rules is not None:
+                cover.become(choice.rules)
+                tell(cover.length)
+    return cover.rules, True, bound, n_candidates
+
+
+def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
+    """STAIR's own rules, those that cover enough outliers."""
+    problem = cover.problem
+    for box, label in boxes_of(problem.cells, leaves):
+        cover.aim_at(problem.labels.index(label))
+        rule = cover.place(box)
+        if rule.hits >= problem.min_outliers:
+            cover.add(rule)
+            pool.remember(rule)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Maker:
+    """Clauses and classes as a rule set, everything counted from the rules on all rows."""
+
+    rows: Any
+    classes: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    labels: tuple[Label, ...]
+    features: tuple[str, ...]
+    positive: int | None
+    default: int
+    order: tuple[int, ...]  # where rules overlap, the first class wins
+
+    def __call__(self, found: Sequence[tuple[int, tuple[Clause, ...]]]) -> tuple[RuleSet, float]:
+        bare = self._set(Rule(clauses, self.labels[k]) for k, clauses in dict.fromkeys(found))
+        covered = bare.covers(self.rows)
+        rules = [
+            Rule(rule.clauses, rule.label, tuple(zip(self.labels, self._counts(rows), strict=True)))
+            for rule, rows in zip(bare.rules, covered.T, strict=True)
+        ]
+        place = {self.labels[k]: n for n, k in enumerate(self.order)}
+        rules.sort(key=lambda rule: (place[rule.label], -rule.hits, str(rule)))
+        result = self._set(rules)
+        return result, self._score(result)
+
+    def _set(self, rules: Any) -> RuleSet:
+        totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))
+        outlier = None if self.positive is None else self.labels[self.positive]
+        return RuleSet(
+            tuple(rules), self.labels, self.features, self.labels[self.default], totals, outlier
+        )
+
+    def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
+        weights = None if self.weights is None else self.weights[rows]
+        counts = np.bincount(self.classes[rows], weights, len(self.labels))
+        return tuple(counts.tolist())
+
+    def _score(self, rules: RuleSet) -> float:
+        place = {label: k for k, label in enumerate(self.labels)}
+        named = [place[rule.label] for rule in rules.rules] + [self.default]
+        predicted = np.array(named)[rules.assign(self.rows)]
+        if self.positive is None:
+            right = self._counts(predicted == self.classes)
+            return sum(right) / sum(rules.totals)
+        called = self._counts(predicted == self.positive)
+        return f1(called[self.positive], sum(called), rules.totals[self.positive])

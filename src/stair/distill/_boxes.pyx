@@ -1,0 +1,325 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The hot loops of the box search; `_twin.py` says the same in plain numpy.
+
+A row has a gain: what covering it is worth now (0 where another rule covers it already). A box
+allows some bins of some columns. For a box, `around` looks at all its neighbours at once: each
+column's best bins within the box (one clause more), and the same after one clause was taken away
+(that clause drawn anew, or another in its place).
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+
+cdef int64_t NOTHING = -(<int64_t>1 << 60)
+cdef int64_t CALL = 25_000  # what a call costs beside what it looks at
+
+
+cdef class Boxes:
+    cdef uint16_t[:, ::1] codes
+    cdef int32_t[::1] offsets  # where each column's bins begin among all bins
+    cdef int32_t[::1] starts  # where each bin's rows begin in `order`, column by column
+    cdef int32_t[:, ::1] order  # the rows by bin, for each column
+    cdef uint8_t[::1] is_ordered
+    cdef uint8_t[::1] has_missing  # the last bin is that of missing values
+    cdef int64_t[::1] gains
+    cdef readonly object row_gains  # the same, to be read from outside
+    cdef int64_t[::1] good, bad  # the gains above and below 0 in each bin
+    cdef int n_rows, n_columns, n_bins
+    cdef readonly int64_t work  # what was looked at: the same on every machine
+
+    def __init__(self, codes, n_bins, is_ordered, has_missing, gains):
+        self.codes = codes
+        self.n_rows, self.n_columns = codes.shape
+        self.offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int32)
+        self.n_bins = self.offsets[self.n_columns]
+        order = np.empty((self.n_columns, self.n_rows), dtype=np.int32)
+        starts = np.empty(self.n_bins + self.n_columns, dtype=np.int32)
+        for j in range(self.n_columns):
+            order[j] = np.argsort(codes[:, j], kind="stable")
+            counts = np.bincount(codes[:, j], minlength=n_bins[j])
+            begin = self.offsets[j] + j
+            starts[begin : begin + n_bins[j] + 1] = np.concatenate([[0], np.cumsum(counts)])
+        self.order = order
+        self.starts = starts
+        self.is_ordered = np.asarray(is_ordered, dtype=np.uint8)
+        self.has_missing = np.asarray(has_missing, dtype=np.uint8)
+        self.work = 0
+        self.load(gains)
+
+    def load(self, gains):
+        """Give every row its gain."""
+        cdef int i, j
+        cdef int64_t gain
+        self.row_gains = gains.copy()
+        self.gains = self.row_gains
+        self.good = np.zeros(self.n_bins, dtype=np.int64)
+        self.bad = np.zeros(self.n_bins, dtype=np.int64)
+        with nogil:
+            for i in range(self.n_rows):
+                gain = self.gains[i]
+                if gain > 0:
+                    for j in range(self.n_columns):
+                        self.good[self.offsets[j] + self.codes[i, j]] += gain
+                elif gain < 0:
+                    for j in range(self.n_columns):
+                        self.bad[self.offsets[j] + self.codes[i, j]] += gain
+        self.work += <int64_t>self.n_rows * self.n_columns
+
+    def change(self, const int32_t[::1] rows, const int64_t[::1] gains):
+        """Give some rows new gains; a gain keeps its sign or is 0."""
+        cdef int i, j, row
+        cdef int64_t old, new, delta
+        with nogil:
+            for i in range(rows.shape[0]):
+                row = rows[i]
+                old = self.gains[row]
+                new = gains[i]
+                if old == new:
+                    continue
+                self.gains[row] = new
+                delta = new - old
+                if old > 0 or new > 0:
+                    for j in range(self.n_columns):
+                        self.good[self.offsets[j] + self.codes[row, j]] += delta
+                else:
+                    for j in range(self.n_columns):
+                        self.bad[self.offsets[j] + self.codes[row, j]] += delta
+        self.work += <int64_t>rows.shape[0] * self.n_columns
+
+    def rows(self, const int32_t[::1] columns, const uint8_t[:, ::1] allowed):
+        """The rows inside a box, those of its smallest clause looked through."""
+        cdef int n_clauses = columns.shape[0]
+        if n_clauses == 0:
+            return np.arange(self.n_rows, dtype=np.int32)
+        cdef int first, second, k, b, i, row, column, count = 0, begin
+        cdef int64_t size
+        first, second, size = self._smallest(columns, allowed)
+        found_ = np.empty(size, dtype=np.int32)
+        cdef int32_t[::1] found = found_
+        column = columns[first]
+        begin = self.offsets[column] + column
+        with nogil:
+            for b in range(self.offsets[column + 1] - self.offsets[column]):
+                if not allowed[first, b]:
+                    continue
+                for i in range(self.starts[begin + b], self.starts[begin + b + 1]):
+                    row = self.order[column, i]
+                    for k in range(n_clauses):
+                        if not allowed[k, self.codes[row, columns[k]]]:
+                            break
+                    else:
+                        found[count] = row
+                        count += 1
+        self.work += size
+        return found_[:count].copy()
+
+    cdef tuple _smallest(self, const int32_t[::1] columns, const uint8_t[:, ::1] allowed):
+        """The two clauses that the fewest rows meet, and how many meet the first."""
+        cdef int k, b, column, begin, first = -1, second = -1
+        cdef int64_t size, least = 0, next_ = 0
+        for k in range(columns.shape[0]):
+            column = columns[k]
+            begin = self.offsets[column] + column
+            size = 0
+            for b in range(self.offsets[column + 1] - self.offsets[column]):
+                if allowed[k, b]:
+                    size += self.starts[begin + b + 1] - self.starts[begin + b]
+            if first < 0 or size < least:
+                second = first
+                next_ = least
+                first = k
+                least = size
+            elif second < 0 or size < next_:
+                second = k
+                next_ = size
+        return first, second, least
+
+    def around(
+        self,
+        const int32_t[::1] columns,
+        const uint8_t[:, ::1] allowed,
+        int seed,
+        int permille,
+        bint with_drops,
+    ):
+        """The best bins of every column within the box, and within the box less each clause.
+
+        Row k of the results is the box without clause k, the last row the box itself. `seed` is
+        a row that must stay inside (−1 for none); losses count `permille` of what they are.
+        """
+        cdef int n_clauses = columns.shape[0], n_columns = self.n_columns
+        cdef int last = n_clauses if with_drops else 0
+        cdef int first = -1, second = -1
+        cdef int64_t size, looked_at = 0
+        cdef int i, j, k, b, row, column, begin, which, side, other, n_near = 0
+        cdef int64_t gain
+        sums_ = np.full((last + 1, n_columns), NOTHING, dtype=np.int64)
+        low_ = np.zeros((last + 1, n_columns), dtype=np.int32)
+        high_ = np.zeros((last + 1, n_columns), dtype=np.int32)
+        missing_ = np.zeros((last + 1, n_columns), dtype=np.uint8)
+        totals_ = np.zeros(last + 1, dtype=np.int64)
+        cdef int64_t[:, ::1] sums = sums_
+        cdef int32_t[:, ::1] low = low_
+        cdef int32_t[:, ::1] high = high_
+        cdef uint8_t[:, ::1] missing = missing_
+        cdef int64_t[::1] totals = totals_
+        within_ = np.zeros(self.n_bins, dtype=np.int64)
+        cdef int64_t[::1] within = within_
+        cdef int64_t[::1] less = within
+        cdef int32_t[::1] near, near_which
+        if n_clauses:
+            first, second, size = self._smallest(columns, allowed)
+        near_ = np.empty(self.n_rows if with_drops and n_clauses > 1 else 0, dtype=np.int32)
+        which_ = np.empty(len(near_), dtype=np.int32)
+        near = near_
+        near_which = which_
+        if with_drops and n_clauses:
+            less = np.empty(self.n_bins, dtype=np.int64)
+        with nogil:
+            # Rows that miss at most one clause meet one of any two: those two are looked through.
+            if n_clauses == 0:
+                for b in range(self.n_bins):
+                    within[b] = 1000 * self.good[b] + permille * self.bad[b]
+            for side in range(2 if with_drops and n_clauses > 1 else (1 if n_clauses else 0)):
+                other = first if side == 0 else second
+                column = columns[other]
+                begin = self.offsets[column] + column
+                for b in range(self.offsets[column + 1] - self.offsets[column]):
+                    if not allowed[other, b]:
+                        continue
+                    looked_at += self.starts[begin + b + 1] - self.starts[begin + b]
+                    for i in range(self.starts[begin + b], self.starts[begin + b + 1]):
+                        row = self.order[column, i]
+                        gain = self.gains[row]
+                        if gain == 0:
+                            continue
+                        if side == 1 and allowed[first, self.codes[row, columns[first]]]:
+                            continue  # seen already
+                        which = -1
+                        for k in range(n_clauses):
+                            if not allowed[k, self.codes[row, columns[k]]]:
+                                if which >= 0 or not with_drops:
+                                    which = -2
+                                    break
+                                which = k
+                        if which == -2:
+                            continue
+                        if which >= 0:
+                            if n_clauses > 1:
+                                near[n_near] = row
+                                near_which[n_near] = which
+                                n_near += 1
+                            continue
+                        gain = gain * (1000 if gain > 0 else permille)
+                        totals[last] += gain
+                        for j in range(n_columns):
+                            within[self.offsets[j] + self.codes[row, j]] += gain
+                        looked_at += n_columns
+            if n_clauses == 0:
+                for b in range(self.offsets[1]):
+                    totals[last] += within[b]
+            self._best(within, seed, sums[last], low[last], high[last], missing[last])
+            if with_drops:
+                for k in range(n_clauses):
+                    if n_clauses == 1:  # without its only clause the box is everything
+                        for b in range(self.n_bins):
+                            less[b] = 1000 * self.good[b] + permille * self.bad[b]
+                        for b in range(self.offsets[1]):
+                            totals[k] += less[b]
+                    else:
+                        totals[k] = totals[last]
+                        less[:] = within
+                        for i in range(n_near):
+                            if near_which[i] != k:
+                                continue
+                            row = near[i]
+                            gain = self.gains[row]
+                            gain = gain * (1000 if gain > 0 else permille)
+                            totals[k] += gain
+                            for j in range(n_columns):
+                                less[self.offsets[j] + self.codes[row, j]] += gain
+                    self._best(less, seed, sums[k], low[k], high[k], missing[k])
+                looked_at += <int64_t>n_near * n_columns
+        self.work += CALL + looked_at + <int64_t>(last + 1) * self.n_bins
+        return sums_, low_, high_, missing_, totals_
+
+    cdef void _best(
+        self,
+        int64_t[::1] bins,
+        int seed,
+        int64_t[::1] sums,
+        int32_t[::1] low,
+        int32_t[::1] high,
+        uint8_t[::1] missing,
+    ) noexcept nogil:
+        """For each column the bins with the largest sum: a run, or for categories a set."""
+        cdef int j, i, begin, end, at, start, best_low, best_high
+        cdef int64_t best, run, most, gone
+        for j in range(self.n_columns):
+            begin = self.offsets[j]
+            end = self.offsets[j + 1]
+            at = begin + self.codes[seed, j] if seed >= 0 else -1
+            if not self.is_ordered[j]:
+                best = NOTHING
+                for i in range(begin, end):
+                    if bins[i] > 0 or i == at:
+                        best = bins[i] + (best if best > NOTHING else 0)
+                sums[j] = best
+                continue
+            gone = 0
+            if self.has_missing[j]:
+                end -= 1
+                gone = bins[end]
+            best = NOTHING
+            best_low = 1
+            best_high = 0
+            if 0 <= at < end:
+                best_low = best_high = at - begin
+                best = bins[at]
+                run = most = 0
+                for i in range(at - 1, begin - 1, -1):
+                    run += bins[i]
+                    if run > most:
+                        most = run
+                        best_low = i - begin
+                best += most
+                run = most = 0
+                for i in range(at + 1, end):
+                    run += bins[i]
+                    if run > most:
+                        most = run
+                        best_high = i - begin
+                best += most
+            else:
+                run = 0
+                start = 0
+                for i in range(begin, end):
+                    if run <= 0:
+                        run = bins[i]
+                        start = i - begin
+                    else:
+                        run += bins[i]
+                    if run > best:
+                        best = run
+                        best_low = start
+                        best_high = i - begin
+            missing[j] = 0
+            if self.has_missing[j] and (gone > 0 or at == end):
+                missing[j] = 1
+                if best <= 0:
+                    best = 0
+                    best_low = 1
+                    best_high = 0
+                best += gone
+            sums[j] = best
+            low[j] = best_low
+            high[j] = best_high
+
+    def bins(self, const int32_t[::1] columns, const uint8_t[:, ::1] allowed, int column):
+        """The gains of the rows inside a box by the bins of one column."""
+        inside = self.rows(columns, allowed)
+        codes = np.asarray(self.codes)[inside, column]
+        found = np.zeros(self.offsets[column + 1] - self.offsets[column], dtype=np.int64)
+        np.add.at(found, codes, np.asarray(self.gains)[inside])
+        return found

@@ -1,0 +1,97 @@
+"""A table cut into bins: the space in which boxes are looked for.
+
+The best interval for an outlier rule begins and ends at an outlier's value. So all neighbouring
+values without an outlier fall into one bin, and nothing is lost by it. A missing value has a bin
+of its own, the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.columns import Column
+
+# Past this many bins, neighbours with few outliers are put together; a code has 16 bits.
+MOST_BINS: Final = 4096
+
+Run: TypeAlias = tuple[int, int, bool]  # first and last bin, and whether missing values belong
+Bins: TypeAlias = Run | frozenset[int]  # a run of an ordered column, a set of categories
+Box: TypeAlias = dict[int, Bins]  # by column; never changed once made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Rows as bin numbers, and what the bins mean."""
+
+    columns: tuple[Column, ...]
+    codes: NDArray[np.uint16]  # rows × columns
+    n_bins: NDArray[np.int32]
+    has_missing: NDArray[np.bool_]
+    smallest: tuple[NDArray[np.float64], ...]  # the least value of each bin, missing left out
+    largest: tuple[NDArray[np.float64], ...]
+
+    @property
+    def is_ordered(self) -> NDArray[np.bool_]:
+        return np.array([column.is_ordered for column in self.columns])
+
+    def length(self, box: Box) -> int:
+        """How many attributes the box speaks of."""
+        return len({self.columns[j].attribute for j in box})
+
+    def table(self, box: Box) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """A box as the kernel reads it: its columns, and the bins that each allows."""
+        allowed = np.zeros((len(box), int(self.n_bins.max())), dtype=np.uint8)
+        for row, (j, bins) in zip(allowed, box.items(), strict=True):
+            if isinstance(bins, frozenset):
+                row[list(bins)] = 1
+            else:
+                low, high, missing = bins
+                row[low : high + 1] = 1
+                if self.has_missing[j]:
+                    row[self.n_bins[j] - 1] = missing
+        return np.fromiter(box, np.int32, len(box)), allowed
+
+
+def cells_of(
+    columns: Sequence[Column],
+    values: NDArray[np.float64],
+    is_wanted: NDArray[np.bool_],
+    most_bins: int = MOST_BINS,
+) -> Cells:
+    """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered."""
+    n_rows, n_columns = values.shape
+    codes = np.empty((n_rows, n_columns), dtype=np.uint16)
+    n_bins = np.empty(n_columns, dtype=np.int32)
+    has_missing = np.zeros(n_columns, dtype=np.bool_)
+    smallest, largest = [], []
+    for j, column in enumerate(columns):
+        gone = np.isnan(values[:, j])
+        distinct, places = np.unique(values[~gone, j], return_inverse=True)
+        if column.is_ordered:
+            bins = _bins(np.bincount(places, is_wanted[~gone], len(distinct)), most_bins)
+        else:
+            bins = np.arange(len(distinct))
+        first = np.flatnonzero(np.diff(bins, prepend=-1))
+        smallest.append(distinct[first])
+        largest.append(distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct)
+        has_missing[j] = gone.any()
+        n_bins[j] = len(first) + has_missing[j]
+        codes[gone, j] = len(first)
+        codes[~gone, j] = bins[places]
+    return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
+
+
+def _bins(wanted: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """The bin of each distinct value, from the wanted rows that have it."""
+    begins = np.ones(len(wanted), dtype=np.bool_)
+    begins[1:] = (wanted[1:] > 0) | (wanted[:-1] > 0)
+    bins = np.cumsum(begins) - 1
+    if len(bins) and bins[-1] >= most:
+        share = np.cumsum(wanted) * (most - 1) / wanted.sum()
+        bins = np.unique(share.astype(np.intp), return_inverse=True)[1]
+    return bins

@@ -65,12 +65,7 @@ def test_kernel_equals_twin(
 def test_the_best_run_is_the_best_of_all(bins: list[int], at: int) -> None:
     """One pass finds what trying every run finds."""
     at = at if at < len(bins) else -1
-    runs = [
-        (a, b)
-        for a in range(len(bins))
-        for b in range(a, len(bins))
-        if at < 0 or a <= at <= b
-    ]
+    runs = [(a, b) for a in range(len(bins)) for b in range(a, len(bins)) if at < 0 or a <= at <= b]
     total, low, high = _twin._best_run(np.array(bins, dtype=np.int64), at)
     assert total == sum(bins[low : high + 1]) == max(sum(bins[a : b + 1]) for a, b in runs)
     assert at < 0 or low <= at <= high

@@ -78,13 +78,29 @@ def summarize(
         str | None,
         typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
     ] = None,
-    method: Annotated[str, typer.Option(help="stair, local, id3 or cart.")] = "stair",
+    method: Annotated[
+        str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
+    ] = "distilled",
     min_score: Annotated[
         float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
     ] = 0.8,
     max_rule_length: Annotated[int, typer.Option(help="The most attributes of one rule.")] = 10,
     max_total_length: Annotated[
         int | None, typer.Option(help="The most attributes of all rules together.")
+    ] = None,
+    min_outliers: Annotated[
+        int | None,
+        typer.Option(
+            help="The fewest outliers a rule may cover.", rich_help_panel="Method distilled"
+        ),
+    ] = None,
+    effort: Annotated[
+        str,
+        typer.Option(help="How long to look: normal or fast.", rich_help_panel="Method distilled"),
+    ] = "normal",
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Stop looking after SECONDS.", rich_help_panel="Method distilled"),
     ] = None,
     partitions: Annotated[
         str,
@@ -121,7 +137,7 @@ def summarize(
     table: TableName = None,
     query: Query = None,
     validate: Annotated[int, typer.Option(help="Folds to check the rules on; 0 for none.")] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of a detector that draws at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
     json: Annotated[
         Path | None, typer.Option(help="Write the rules as JSON.", rich_help_panel="Output")
     ] = None,
@@ -163,6 +179,9 @@ def summarize(
                 min_score=min_score,
                 max_rule_length=max_rule_length,
                 max_total_length=max_total_length,
+                min_outliers=min_outliers,
+                effort=_effort(effort),
+                time_limit=time_limit,
                 n_partitions=_partitions(partitions),
                 locality=LOCALITY if locality is None else locality,
                 floor_on=_floor_on(floor_on),
@@ -340,6 +359,15 @@ def _check_outputs(*paths: Path | None) -> None:
             raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
         if not os.access(folder, os.W_OK):
             raise StairError(f"cannot write {path}: the folder {folder} is not writable")
+
+
+def _effort(text: str) -> Any:
+    from stair.distill import EFFORTS
+    from stair.errors import StairError
+
+    if text not in EFFORTS:
+        raise StairError(f"--effort is {text!r}; expected {' or '.join(EFFORTS)}")
+    return text
 
 
 def _floor_on(given: str) -> Any:

@@ -30,6 +30,7 @@ class RuleEvidence:
     rows: int
     hits: int  # rows with the rule's own label
     share: float  # of all rows with that label
+    alone: int  # rows with that label that no other rule covers
     clauses: tuple[ClauseEvidence, ...]
 
     @property
@@ -37,11 +38,31 @@ class RuleEvidence:
         return self.hits / self.rows if self.rows else math.nan
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The rows that no rule covers, which get the default label."""
+
+    rows: int
+    hits: int  # those that have that label
+
+    @property
+    def precision(self) -> float:
+        return self.hits / self.rows if self.rows else math.nan
+
+
+def rest_of(rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.int32]) -> Rest:
+    """What is left when every rule has spoken, counted on all rows."""
+    uncovered = rules.assign(values) < 0
+    default = rules.classes.index(rules.default)
+    return Rest(int(uncovered.sum()), int(np.count_nonzero(uncovered & (codes == default))))
+
+
 def evidence_of(
     rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.int32], labels: Labels
 ) -> tuple[RuleEvidence, ...]:
     covered = rules.covers(values)
     totals = np.bincount(codes, minlength=len(labels.classes))
+    once = covered.sum(axis=1) == 1
     found = []
     for number, rule in enumerate(rules.rules):
         place = rules.classes.index(rule.label)
@@ -62,6 +83,7 @@ def evidence_of(
                 int(counts.sum()),
                 int(counts[place]),
                 float(counts[place] / totals[place]) if totals[place] else math.nan,
+                int(np.count_nonzero(covered[:, number] & once & (codes == place))),
                 tuple(clauses),
             )
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.distill import Effort, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
 from stair.grow import Step, grow, leaves_of
@@ -17,12 +18,34 @@ from stair.localize import LOCALITY, local_rules
 from stair.objective import f1
 from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.shortest import shortest_tree
 from stair.table import Field, encode
 
-METHODS: Final = ("stair", "local", "id3", "cart")
+METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
 Progress: TypeAlias = Callable[[str], None]
 Values: TypeAlias = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How far from the shortest distilled rules may be.
+
+    No choice among the `n_candidates` rules that were looked at last is shorter than `bound` (0
+    where that was not solved). Each rule covers at least `min_outliers` outliers.
+    """
+
+    bound: int
+    n_candidates: int
+    min_outliers: int
+
+
+class Learned(NamedTuple):
+    """What a method leaves: the rules, the steps that led to them, and a certificate."""
+
+    rules: RuleSet
+    trace: tuple[Step, ...]
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +63,61 @@ class Learner:
     locality: float = LOCALITY
     floor_on: FloorOn = "routed"
     random_state: int | None = 0
+    min_outliers: int | None = None
+    effort: Effort = "normal"
+    time_limit: float | None = None
 
-    def __call__(
-        self, values: Values, codes: NDArray[np.int32]
-    ) -> tuple[RuleSet, tuple[Step, ...]]:
+    def __call__(self, values: Values, codes: NDArray[np.int32]) -> Learned:
+        if self.method == "distilled":
+            return self._distilled(values, codes)
         if self.method == "local":
             return self._local(values, codes)
         names = tuple(f.name for f in self.fields)
-        learn = self._stair if self.method == "stair" else self._tree
-        leaves, default, trace = learn(values, codes)
+        learners = {"stair": self._stair, "refined": self._refined}
+        leaves, default, trace = learners.get(self.method, self._tree)(values, codes)
         classes, positive = self.labels.classes, self.labels.positive
-        return rule_set_of(leaves, classes, names, default, positive), trace
+        return Learned(rule_set_of(leaves, classes, names, default, positive), trace)
+
+    def _distilled(self, values: Values, codes: NDArray[np.int32]) -> Learned:
+        table = encode(self.fields, values, codes)
+        self.say("distilling")
+        found = distill(
+            table.columns,
+            table.codes,
+            codes,
+            values,
+            classes=self.labels.classes,
+            features=tuple(f.name for f in self.fields),
+            positive=self.labels.positive,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            max_total_length=self.max_total_length,
+            min_outliers=self.min_outliers,
+            effort=self.effort,
+            time_limit=self.time_limit,
+            seed=self.random_state or 0,
+            say=self.say,
+        )
+        certificate = Certificate(found.bound, found.n_candidates, found.min_outliers)
+        return Learned(found.rules, (), certificate)
+
+    def _refined(
+        self, values: Values, codes: NDArray[np.int32]
+    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
+        if self.max_total_length is not None:
+            raise StairError("method refined has no limit on the total length; leave it out")
+        table = encode(self.fields, values, codes)
+        n_classes = len(self.labels.classes)
+        leaves, default, growth = shortest_tree(
+            lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
+            table.codes.size,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            positive=self.labels.positive,
+            seed=self.random_state or 0,
+            say=self.say,
+        )
+        return leaves, default, tuple(growth.steps)
 
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
@@ -67,7 +134,7 @@ class Learner:
         )
         return leaves_of(growth, engine.unit), growth.root.label, tuple(growth.steps)
 
-    def _local(self, values: Values, codes: NDArray[np.int32]) -> tuple[RuleSet, tuple[Step, ...]]:
+    def _local(self, values: Values, codes: NDArray[np.int32]) -> Learned:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
@@ -84,7 +151,7 @@ class Learner:
             seed=self.random_state or 0,
             say=self.say,
         )
-        return rules, tuple(local.steps)
+        return Learned(rules, tuple(local.steps))
 
     def _tree(
         self, values: Values, codes: NDArray[np.int32]
@@ -152,7 +219,7 @@ def held_out_scores(
     splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
     for number, (train, test) in enumerate(splitter.split(codes, codes), start=1):
         say(f"checking on rows kept aside: fold {number} of {folds}")
-        rules, _ = learn({n: a[train] for n, a in values.items()}, codes[train])
+        rules = learn({n: a[train] for n, a in values.items()}, codes[train]).rules
         predicted = predicted_classes(rules, {n: a[test] for n, a in values.items()})
         scores.append(score_of_classes(predicted, codes[test], learn.labels.positive))
     return tuple(scores)

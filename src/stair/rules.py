@@ -142,6 +142,11 @@ class RuleSet:
         return sum(rule.length for rule in self.rules)
 
     @property
+    def n_bounds(self) -> int:
+        """How many numbers and values a person has to read in all rules."""
+        return sum(clause.n_bounds for rule in self.rules for clause in rule.clauses)
+
+    @property
     def longest(self) -> int:
         return max((rule.length for rule in self.rules), default=0)
 

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stair import io
+from stair.distill import EFFORTS, Effort
 from stair.errors import StairError
-from stair.evidence import RuleEvidence, evidence_of
+from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.grow import Step
 from stair.intake import read_table, read_verdict
 from stair.learn import (
     METHODS,
+    Certificate,
     Learner,
     Progress,
     held_out_scores,
@@ -41,6 +43,7 @@ class Summary:
     rules: RuleSet
     fields: tuple[Field, ...]
     evidence: tuple[RuleEvidence, ...]
+    rest: Rest
     method: str
     score: float
     min_score: float
@@ -54,6 +57,7 @@ class Summary:
     versions: Mapping[str, str]
     trace: tuple[Step, ...]
     unexplained: int  # outliers that no outlier rule covers
+    certificate: Certificate | None = None  # of distilled rules: how short they could be
     held_out: tuple[float, ...] = ()  # the score of each fold on rows kept aside
     _values: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
@@ -160,10 +164,13 @@ def summarize(
     contamination: float | int | None = None,
     detector: Any = None,
     *,
-    method: str = "stair",
+    method: str = "distilled",
     min_score: float = 0.8,
     max_rule_length: int = 10,
     max_total_length: int | None = None,
+    min_outliers: int | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = None,
     n_partitions: int | Literal["auto"] = "auto",
     locality: float = LOCALITY,
     floor_on: Literal["routed", "assigned"] = "routed",
@@ -194,15 +201,18 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    method : {"stair", "local", "id3", "cart"}
-        How the rules are learned: one set of disjoint rules, rules for partitions of the data, or
-        the paper's baselines.
+    method : {"distilled", "stair", "refined", "local", "id3", "cart"}
+        How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
+        rules for outliers and inliers; the same, made as short as they get; rules for partitions
+        of the data; or the paper's baselines.
     min_score : float
         The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
     max_rule_length : int
         The most attributes that one rule may have.
     max_total_length : int, optional
         The largest total length of all rules.
+    min_outliers, effort, time_limit
+        For method "distilled": see `stair.DistilledStair`.
     n_partitions, locality, floor_on
         For method "local": see `stair.LocalStair`.
     positive : value, optional
@@ -233,6 +243,12 @@ def summarize(
         raise StairError(f"locality={locality:g}; expected a number that is not negative")
     if floor_on not in ("routed", "assigned"):
         raise StairError(f"floor_on={floor_on!r}; expected routed or assigned")
+    if effort not in EFFORTS:
+        raise StairError(f"no effort {effort!r}; expected {' or '.join(EFFORTS)}")
+    if min_outliers is not None and min_outliers < 1:
+        raise StairError(f"min_outliers={min_outliers}; expected at least 1")
+    if time_limit is not None and not time_limit >= 0:
+        raise StairError(f"time_limit={time_limit:g}; expected seconds, 0 or more")
     say = progress or (lambda _: None)
     held = {name for name in (labels, scores) if isinstance(name, str)}
     frame = read_table(data, table, query, include, exclude, held, say)
@@ -251,9 +267,10 @@ def summarize(
     codes = verdict.codes[rows]
     learn = Learner(
         fields, method, min_score, max_rule_length, max_total_length, verdict, say,
-        n_partitions, locality, floor_on, random_state,
+        n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
     )  # fmt: skip
-    rules, trace = learn(values, codes)
+    learned = learn(values, codes)
+    rules = learned.rules
     held_out = held_out_scores(learn, values, codes, validate, say)
     predicted = predicted_classes(rules, values)
     missed = (codes == verdict.positive) & (predicted != verdict.positive)
@@ -261,6 +278,7 @@ def summarize(
         rules=rules,
         fields=fields,
         evidence=evidence_of(rules, values, codes, verdict),
+        rest=rest_of(rules, values, codes),
         method=method,
         score=rules.assigned
         if isinstance(rules, LocalRuleSet) and floor_on == "assigned"
@@ -282,12 +300,18 @@ def summarize(
                 if method == "local"
                 else {}
             ),
+            **(
+                {"min_outliers": min_outliers, "effort": effort, "time_limit": time_limit}
+                if method == "distilled"
+                else {}
+            ),
             "time_parts": time_parts,
             "validate": validate,
             "random_state": random_state,
         },
         versions=_versions(),
-        trace=trace,
+        trace=learned.trace,
+        certificate=learned.certificate,
         unexplained=int(missed.sum()) if verdict.positive is not None else 0,
         held_out=held_out,
         _values=values,

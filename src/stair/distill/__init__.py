@@ -20,11 +20,11 @@ from stair.distill.cells import cells_of
 from stair.distill.cover import Cover, Placed, Problem, problem_of
 from stair.distill.exact import candidates_of, choose
 from stair.distill.polish import clauses_of
-from stair.distill.select import Pace, Pool, climb, construct, redraw, search, shrink
+from stair.distill.select import Losses, Pace, Pool, climb, construct, redraw, search, shrink
 from stair.distill.starts import boxes_of
 from stair.engines.memory import MemoryEngine
 from stair.grow import Growth, grow, leaves_of
-from stair.objective import f1
+from stair.objective import f1, reaches
 from stair.rules import Label, Leaf, Rule, RuleSet
 
 Effort: TypeAlias = Literal["fast", "normal"]
@@ -79,15 +79,16 @@ def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
 def distill(
     columns: Sequence[Column],
     values: NDArray[np.float64],
-    classes: NDArray[np.int32],
+    labels: NDArray[np.int32],
     rows: Any,
     *,
-    labels: tuple[Label, ...],
+    classes: tuple[Label, ...],
     features: tuple[str, ...],
     positive: int | None,
     weights: NDArray[np.float64] | None = None,
     min_score: float = 0.8,
     max_rule_length: int = 10,
+    max_total_length: int | None = None,
     min_outliers: int | None = None,
     effort: Effort = "normal",
     time_limit: float | None = None,
@@ -99,34 +100,42 @@ def distill(
     `rows` is the same table as rules read it: an array, or columns by feature name.
     """
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    totals = np.bincount(classes, weights, len(labels))
+    totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
-    engine = MemoryEngine(columns, values, classes, len(labels), weights)
+    engine = MemoryEngine(columns, values, labels, len(classes), weights)
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
     growth = grow(engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive)
     grown = [
         _worth_most(leaves_of(growth, engine.unit, steps), positive, min_score, default)
         for steps in _steps_to(growth, past)
     ]
-    cells = cells_of(columns, values, classes != default)
-    wanted = int((classes != default).sum())
+    cells = cells_of(columns, values, labels != default)
+    wanted = int((labels != default).sum())
     least = least_outliers(min_outliers, wanted)
     while True:
         problem = problem_of(
-            cells, classes, len(labels), engine.whole_weights,
+            cells, labels, len(classes), engine.whole_weights,
             default=default, positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, min_outliers=least,
         )  # fmt: skip
-        chosen, reached, bound, n_candidates = _chosen(problem, grown, effort, deadline, seed, say)
-        if reached or min_outliers is not None or least == 1:
+        chosen, reached, bound, n_candidates = _chosen(
+            problem, grown, effort, max_total_length, deadline, seed, say
+        )
+        if reached or min_outliers is not None or max_total_length is not None or least == 1:
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
-    found = [
-        (problem.labels[rule.label], clauses_of(cells, values, rule.box, classes != problem.labels[rule.label]))
-        for rule in chosen
-    ]
-    make = _Maker(rows, classes, weights, labels, features, positive, default, problem.labels)
+    found = []
+    for rule in chosen:
+        label = problem.labels[rule.label]
+        found.append((label, clauses_of(cells, values, rule.box, labels != label)))
+    make = _Maker(rows, labels, weights, classes, features, positive, default, problem.labels)
     rules, score = make(found)
+    if not reaches(score, min_score) and max_total_length is None:
+        # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
+        whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
+        plain, plain_score = make(whole)
+        if min_outliers is None and plain_score > score:
+            return Distilled(plain, plain_score, 0, 0, 1)
     return Distilled(rules, score, bound, n_candidates, least)
 
 
@@ -155,6 +164,7 @@ def _chosen(
     problem: Problem,
     grown: Sequence[Sequence[Leaf]],
     effort: Effort,
+    max_total_length: int | None,
     deadline: float | None,
     seed: int,
     say: Callable[[str], None],
@@ -175,17 +185,18 @@ def _chosen(
             construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
         else:
             _take_leaves(cover, leaves, pool)
-        if not cover.reaches:
+        if not cover.is_enough():
             climb(cover, random, pool, pace, 0.5)
         redraw(cover, list(cover.rules))
-        if cover.reaches:
+        if cover.is_enough():
             shrink(cover, lambda: pace.is_late)
-        rank = cover.length if cover.reaches else -cover.value
-        starts.append(((not cover.reaches, rank), list(cover.rules)))
+        rank = cover.length if cover.is_enough() else -cover.value
+        starts.append(((not cover.is_enough(), rank), list(cover.rules)))
     cover.become(min(starts, key=lambda start: start[0])[1])
     tell(cover.length)
     bound = n_candidates = 0
-    if not cover.reaches:
+    if not cover.is_enough():
+        _cut(cover, max_total_length)
         return cover.rules, False, 0, 0
     for turn in range(1, plan.rounds + 1):
         search(cover, random, pool, pace, turn / plan.rounds, tell)
@@ -197,8 +208,19 @@ def _chosen(
             bound, n_candidates = choice.bound, choice.n_candidates
             if choice.rules is not None:
                 cover.become(choice.rules)
+                pace.found_shorter()
                 tell(cover.length)
-    return cover.rules, True, bound, n_candidates
+    _cut(cover, max_total_length)
+    return cover.rules, cover.is_enough(), bound, n_candidates
+
+
+def _cut(cover: Cover, most: int | None) -> None:
+    """Let go what costs least, down to a total length that somebody asked for."""
+    losses = Losses(cover)
+    while most is not None and cover.length > most:
+        losses.drop()
+    if most is not None:
+        redraw(cover, list(cover.rules))
 
 
 def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:

@@ -9,7 +9,7 @@ of bins with the largest sum, found in one pass.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.random import Generator

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,12 +73,14 @@ def cells_of(
         gone = np.isnan(values[:, j])
         distinct, places = np.unique(values[~gone, j], return_inverse=True)
         if column.is_ordered:
-            bins = _bins(np.bincount(places, is_wanted[~gone], len(distinct)), most_bins)
+            bins = _bins(np.bincount(places[is_wanted[~gone]], minlength=len(distinct)), most_bins)
         else:
             bins = np.arange(len(distinct))
         first = np.flatnonzero(np.diff(bins, prepend=-1))
         smallest.append(distinct[first])
-        largest.append(distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct)
+        largest.append(
+            distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
+        )
         has_missing[j] = gone.any()
         n_bins[j] = len(first) + has_missing[j]
         codes[gone, j] = len(first)
@@ -86,7 +88,7 @@ def cells_of(
     return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
 
 
-def _bins(wanted: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
     """The bin of each distinct value, from the wanted rows that have it."""
     begins = np.ones(len(wanted), dtype=np.bool_)
     begins[1:] = (wanted[1:] > 0) | (wanted[:-1] > 0)

@@ -128,8 +128,8 @@ class Cover:
     def length(self) -> int:
         return sum(rule.length for rule in self.rules)
 
-    @property
-    def reaches(self) -> bool:
+    def is_enough(self) -> bool:
+        """Whether the rules are above the floor."""
         return self.value > self.problem.floor
 
     def aim_at(self, label: int) -> None:
@@ -177,10 +177,13 @@ class Cover:
 
     def _worth(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         worth = self.problem.worth[self.problem.classes[rows], self._rank[rows]]
-        return worth * self.problem.weights[rows]
+        total: NDArray[np.int64] = worth * self.problem.weights[rows]
+        return total
 
     def gains(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """What covering each of these rows by a rule of the present label would be worth."""
         problem, rank = self.problem, self._rank[rows]
         classes = problem.classes[rows]
         change = problem.worth[classes, self.aim] - problem.worth[classes, rank]
-        return np.where(rank <= self.aim, 0, change) * problem.weights[rows]
+        gains: NDArray[np.int64] = np.where(rank <= self.aim, 0, change) * problem.weights[rows]
+        return gains

@@ -89,7 +89,7 @@ def _programme(
     place = np.cumsum(worth > 0) - 1
     each = len(gains) + np.arange(len(losses))
     last = len(gains) + len(losses)
-    parts = [
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp], Any]] = [
         (place[group[is_gain]], rule[is_gain], -1.0),
         (place[gains], n_rules + gains, 1.0),
         (each, rule[losses], 1.0),
@@ -105,7 +105,9 @@ def _programme(
     return cost, matrix, limits
 
 
-def candidates_of(problem: Problem, pool: Sequence[Placed], chosen: Sequence[Placed]) -> list[Placed]:
+def candidates_of(
+    problem: Problem, pool: Sequence[Placed], chosen: Sequence[Placed]
+) -> list[Placed]:
     """As many candidates as an exact choice can take, the best by worth for their length first."""
     kept = list(chosen)
     seen = {(frozenset(r.box), r.rows.tobytes()) for r in kept}

@@ -39,21 +39,21 @@ def clauses_of(
                 others &= rows
         column = cells.columns[j]
         if isinstance(bins, frozenset):
-            clause = _set_clause(cells, j, bins, cells.codes[others, j])
-            named = _named(cells, j)
-            meets[j] = np.append(clause.covers(named), clause.missing)[cells.codes[:, j]]
+            among = _set_clause(cells, j, bins, cells.codes[others, j])
+            met = among.covers(_named(cells, j))
+            meets[j] = np.append(met, among.missing)[cells.codes[:, j]]
+            clauses[j] = among
         elif isinstance(column, Numbers | Times):
-            inside = meets[j][others]
-            gaps = _gaps(values[others, j], inside, is_foreign[others])
-            clause = _interval(column, gaps, bins)
-            if clause is None:  # both bounds could go, so it says nothing
+            gaps = _gaps(values[others, j], meets[j][others], is_foreign[others])
+            interval = _interval(column, gaps, bins)
+            if interval is None:  # both bounds could go, so it says nothing
                 del meets[j]
-                continue
-            meets[j] = _covers(clause, column, values[:, j])
+            else:
+                meets[j] = _covers(interval, column, values[:, j])
+                clauses[j] = interval
         else:  # a term of a text, or its absence: one of two sides
             assert not isinstance(column, Categories)
-            clause = column.cut(0.0, 1.0, None)[int(cells.smallest[j][bins[0]])]
-        clauses[j] = clause
+            clauses[j] = column.cut(0.0, 1.0, None)[int(cells.smallest[j][bins[0]])]
     return tuple(clauses.values())
 
 

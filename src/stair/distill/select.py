@@ -27,6 +27,9 @@ TAKEN_OUT: Final = (1, 1, 2, 2, 3)
 DRAWN_ANEW: Final = 4
 # A step back is allowed up to this share of what a clause is worth, less and less as time goes by.
 HEAT: Final = 0.15
+# The search ends early where nothing shorter was found in the second half of what is spent, but
+# not before this part of the budget.
+PATIENCE: Final = 0.4
 # How many candidate rules are remembered for the exact choice.
 REMEMBERED: Final = 20_000
 
@@ -37,6 +40,7 @@ class Pace:
 
     def __init__(self, cover: Cover, budget: int, deadline: float | None) -> None:
         self._kernel, self._budget, self._deadline = cover.kernel, budget, deadline
+        self._last = 0.0  # the part that was spent when something shorter was found
 
     @property
     def share(self) -> float:
@@ -44,8 +48,11 @@ class Pace:
         return float(self._kernel.work / self._budget)
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Whether that part of the budget is spent, or the time."""
-        return self.share >= share or self.is_late
+        """Whether that part of the budget is spent, or the patience, or the time."""
+        return self.share >= min(share, max(PATIENCE, 2 * self._last)) or self.is_late
+
+    def found_shorter(self) -> None:
+        self._last = self.share
 
     @property
     def is_late(self) -> bool:
@@ -67,7 +74,9 @@ class Pool:
         return list(self._rules.values())
 
 
-def construct(cover: Cover, random: Generator, pool: Pool, tries: int, stop: Callable[[], bool]) -> None:
+def construct(
+    cover: Cover, random: Generator, pool: Pool, tries: int, stop: Callable[[], bool]
+) -> None:
     """Take boxes by gain per length until the floor is well passed."""
     problem = cover.problem
     target = problem.floor + PAST * abs(problem.floor)
@@ -154,9 +163,9 @@ def shrink(cover: Cover, stop: Callable[[], bool]) -> None:
     while cover.rules and not stop():
         before = list(cover.rules)
         losses.drop()
-        if not cover.reaches:
+        if not cover.is_enough():
             redraw(cover, list(cover.rules))
-        if not cover.reaches:
+        if not cover.is_enough():
             cover.become(before)
             return
 
@@ -216,19 +225,20 @@ def search(
         room = length - 1
         while cover.length > room:
             losses.drop()
-        while not cover.reaches and not pace.is_over(until):
+        while not cover.is_enough() and not pace.is_over(until):
             redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
-            if cover.reaches:
+            if cover.is_enough():
                 break
             before, value = list(cover.rules), cover.value
             _renew(cover, room, floor / room if room else floor, random, pool)
             cooling = 1 - (pace.share - began) / (until - began)
             step_back = HEAT * cooling * random.random() * floor / max(room, 1)
-            if not cover.reaches and cover.value < value - step_back:
+            if not cover.is_enough() and cover.value < value - step_back:
                 cover.become(before)
-        if cover.reaches:
+        if cover.is_enough():
             shrink(cover, lambda: pace.is_late)
             best, length = list(cover.rules), cover.length
+            pace.found_shorter()
             say(length)
     cover.become(best)
 
@@ -236,7 +246,7 @@ def search(
 def climb(cover: Cover, random: Generator, pool: Pool, pace: Pace, until: float) -> None:
     """Longer sets that are worth more, from one that does not reach the floor, until it does."""
     floor = abs(cover.problem.floor)
-    while not cover.reaches and not pace.is_over(until):
+    while not cover.is_enough() and not pace.is_over(until):
         redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
         before, value = list(cover.rules), cover.value
         _renew(cover, cover.length + 3, floor / (cover.length + 3), random, pool)
@@ -251,12 +261,12 @@ def _renew(cover: Cover, room: int, price: float, random: Generator, pool: Pool)
     price *= random.uniform(0.3, 1.0)
     new = []
     for _ in range(2 * room):
-        if cover.length >= room or cover.reaches:
+        if cover.length >= room or cover.is_enough():
             break
-        rule = find(cover, room - cover.length, price, random, pool, tries=2)
-        if rule is not None:
-            cover.add(rule)
-            new.append(rule)
+        found = find(cover, room - cover.length, price, random, pool, tries=2)
+        if found is not None:
+            cover.add(found)
+            new.append(found)
         elif random.random() < 0.5:
             break
     redraw(cover, new)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, Mentions
-from stair.columns import Absence, Categories, Term, Times
+from stair.columns import Absence, Categories, Column, Term, Times
 from stair.distill.cells import Bins, Box, Cells
 from stair.rules import Leaf
 
@@ -38,9 +38,8 @@ def _column_of(cells: Cells, clause: Clause) -> int:
     for j, column in enumerate(cells.columns):
         if column.name != clause.feature:
             continue
-        if isinstance(column, Term) != isinstance(clause, Mentions):
-            continue
-        if not isinstance(clause, Mentions) or column.term == clause.term:  # type: ignore[union-attr]
+        term = column.term if isinstance(column, Term) else None
+        if term == (clause.term if isinstance(clause, Mentions) else None):
             return j
     raise LookupError(f"no column for {clause}")
 
@@ -48,31 +47,28 @@ def _column_of(cells: Cells, clause: Clause) -> int:
 def _bins_of(cells: Cells, j: int, clause: Clause) -> Bins | None:
     """The bins that a clause covers whole; None where there is none."""
     column = cells.columns[j]
-    missing = bool(cells.has_missing[j]) and getattr(clause, "missing", False)
-    n_values = int(cells.n_bins[j]) - int(cells.has_missing[j])
-    if isinstance(column, Term):
-        covered = cells.smallest[j] == float(clause.present)  # type: ignore[union-attr]
-    elif isinstance(column, Absence):
-        covered = cells.smallest[j] == float(clause.missing)  # type: ignore[union-attr]
-        missing = False
-    elif isinstance(column, Categories):
-        places = cells.smallest[j].astype(np.intp)
-        values = np.empty(len(places), dtype=object)
-        values[:] = [column.values[k] for k in places.tolist()]
-        covered = clause.covers(values)
-        chosen = set(np.flatnonzero(covered).tolist()) | ({n_values} if missing else set())
-        return frozenset(chosen) or None
-    else:
-        covered = _covered(clause, cells.smallest[j], column) & _covered(
-            clause, cells.largest[j], column
-        )
+    covered = _covered(clause, cells.smallest[j], column) & _covered(
+        clause, cells.largest[j], column
+    )
     at = np.flatnonzero(covered)
+    missing = bool(cells.has_missing[j]) and getattr(clause, "missing", False)
+    if isinstance(column, Categories):
+        return frozenset([*at.tolist(), *([len(covered)] if missing else [])]) or None
     if not len(at):
         return (1, 0, True) if missing else None
     return int(at[0]), int(at[-1]), missing
 
 
-def _covered(clause: Clause, values: NDArray[np.float64], column: object) -> NDArray[np.bool_]:
+def _covered(clause: Clause, codes: NDArray[np.float64], column: Column) -> NDArray[np.bool_]:
+    """Which codes of a column a clause covers."""
+    if isinstance(clause, Mentions):
+        return np.equal(codes, float(clause.present))
+    if isinstance(column, Absence):
+        return np.equal(codes, float(clause.missing))
     if isinstance(column, Times):
-        return clause.covers(values.astype(np.int64).astype("datetime64[us]"))
-    return clause.covers(values)
+        return clause.covers(codes.astype(np.int64).astype("datetime64[us]"))
+    if isinstance(column, Categories):
+        values = np.empty(len(codes), dtype=object)
+        values[:] = [column.values[int(k)] for k in codes]
+        return clause.covers(values)
+    return clause.covers(codes)

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
 FEW: Final = 5
 
 METHOD_NAMES: Final = {
+    "distilled": "Distilled",
     "stair": "STAIR, disjoint rules",
+    "refined": "STAIR refined, disjoint rules",
     "local": "L-STAIR, rules for partitions",
     "id3": "ID3, disjoint rules",
     "cart": "CART, disjoint rules",
 }
+
+# How to get the others, said where somebody may not have chosen the method.
+OTHERS: Final = {"distilled": "; --method stair for disjoint rules"}
 
 Paint: TypeAlias = Callable[[str, str], str]
 _BOLD, _WARN, _END = "\x1b[1m", "\x1b[33m", "\x1b[0m"
@@ -49,9 +54,10 @@ def to_text(
 
 
 Row: TypeAlias = tuple[str, ...]
+Section: TypeAlias = tuple[str, str, list[Row], list[str]]
 
 
-def _sections(summary: Summary, every_rule: bool) -> list[tuple[str, str, list[Row], list[str]]]:
+def _sections(summary: Summary, every_rule: bool) -> list[Section]:
     """Title, heading of the last column, rows and a remark of each part of the table."""
     positive = summary.rules.positive
     numbered = list(enumerate(summary.evidence, start=1))
@@ -62,18 +68,28 @@ def _sections(summary: Summary, every_rule: bool) -> list[tuple[str, str, list[R
 
     if isinstance(summary.rules, LocalRuleSet):
         return _partitions(summary, summary.rules, numbered, rows, every_rule)
+    rest = summary.rest
+    name = summary.rules.label_name(summary.rules.default)
+    otherwise = [
+        (f"Everything else is {_a(name) if positive is not None else name}",
+         f"{rest.rows:,}", percent(rest.precision), ""),
+    ] if rest.rows else []  # fmt: skip
     if positive is None:
-        return [
+        parts: list[Section] = [
             (f"{label}: rows where …", f"of {label}",
              rows([(k, e) for k, e in numbered if e.rule.label == label]), [])
             for label in summary.rules.classes
+            if not (rest.rows and label == summary.rules.default)
         ]  # fmt: skip
+        return [*parts[:-1], (*parts[-1][:2], [*parts[-1][2], *otherwise], parts[-1][3])]
     outliers = [(k, e) for k, e in numbered if e.rule.label == positive]
     inliers = [(k, e) for k, e in numbered if e.rule.label != positive]
     shown = inliers if every_rule else inliers[:FEW]
-    rest = inliers[len(shown) :]
-    n_rest = sum(e.rows for _, e in rest)
-    remark = [f"    … {len(rest)} more inlier rules for {n_rest:,} rows (--all)"] if rest else []
+    more = inliers[len(shown) :]
+    n_more = sum(e.rows for _, e in more)
+    remark = [f"    … {len(more)} more inlier rules for {n_more:,} rows (--all)"] if more else []
+    if not inliers:
+        return [("Outliers are rows where …", "of outliers", [*rows(outliers), *otherwise], [])]
     return [
         ("Outliers are rows where …", "of outliers", rows(outliers), []),
         ("Inliers are rows where …", "of inliers", rows(shown), remark),
@@ -86,7 +102,7 @@ def _partitions(
     numbered: list[tuple[int, RuleEvidence]],
     rows: Callable[[list[tuple[int, RuleEvidence]]], list[Row]],
     every_rule: bool,
-) -> list[tuple[str, str, list[Row], list[str]]]:
+) -> list[Section]:
     """A part of the table for each partition: its outlier rules, or all of them."""
     found = []
     for number, (partition, (start, stop)) in enumerate(
@@ -105,6 +121,10 @@ def _partitions(
         of = "of outliers" if summary.rules.positive is not None else "of its class"
         found.append((title, of, rows(shown), remark))
     return found
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _row(number: str, evidence: RuleEvidence) -> Row:
@@ -196,8 +216,17 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
     lines = [
         f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {score} ({asked}). "
-        f"{METHOD_NAMES[summary.method]}."
+        f"{METHOD_NAMES[summary.method]}{OTHERS.get(summary.method, '')}."
     ]
+    certificate = summary.certificate
+    if certificate is not None and certificate.bound:
+        least = certificate.bound
+        n_looked_at = f"{certificate.n_candidates:,} candidate rules"
+        lines.append(
+            f"The shortest choice among {n_looked_at}."
+            if least >= rules.total_length
+            else f"No choice among {n_looked_at} is shorter than {least}."
+        )
     if isinstance(rules, LocalRuleSet):
         lines.append(
             f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "

@@ -1,0 +1,175 @@
+"""What all classifiers share: input, labels, and everything after the rules are there."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from stair.errors import FloorNotReached, StairError
+from stair.objective import reaches, score_of
+from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
+
+
+class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What Stair, ID3 and CART share: input, labels, and everything after the rules are there."""
+
+    min_score: float
+    pos_label: Any
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        self._check_parameters()
+        values, targets = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+        )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+            seen = weights > 0
+            if not seen.any():
+                raise StairError("all sample weights are 0, so there is no row to learn from")
+            values, targets, weights = values[seen], targets[seen], weights[seen]
+        self.classes_, labels = _classes(targets)
+        if len(self.classes_) < 2:
+            raise StairError(
+                f"y has only one class ({self.classes_[0]}), so there is nothing to tell apart; "
+                "rules need at least two classes"
+            )
+        self._positive = self._positive_class()
+        codes = labels.astype(np.int32, copy=False)
+        self.rules_, self.score_ = self._learn(values, codes, weights)
+        self.floor_reached_ = reaches(self.score_, self.min_score)
+        if not self.floor_reached_:
+            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=3)
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The label of each row."""
+        X = self._checked(X)
+        places = {label: k for k, label in enumerate(self.classes_.tolist())}
+        numbers_ = [places[rule.label] for rule in self.rules_] + [places[self.rules_.default]]
+        result: NDArray[Any] = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
+        return result
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The share of each class among the training rows of the rule that covers the row."""
+        X = self._checked(X)  # before rules_ is looked up: it says so where there was no fit
+        return self.rules_.predict_proba(X)
+
+    def explain(self, row: Any) -> Explanation:
+        """Which rule decides about this row, and why."""
+        check_is_fitted(self)
+        return self.rules_.explain(row)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        checked: NDArray[np.float64] = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+        )
+        return checked
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        """The rules, and their score on the rows they were learned from."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        check_number("min_score", self.min_score, 0.0, 1.0)
+
+    def _positive_class(self) -> int | None:
+        """The index of the outlier class: the larger of two labels, unless told otherwise."""
+        labels: list[Any] = self.classes_.tolist()
+        if len(labels) > 2:
+            if self.pos_label is not None:
+                raise StairError(
+                    f"pos_label={self.pos_label!r} needs two classes, but y has {len(labels)}; "
+                    "leave it out to score by accuracy"
+                )
+            return None
+        if self.pos_label is None:
+            return 1
+        if self.pos_label not in labels:
+            raise StairError(f"pos_label={self.pos_label!r} is not in y, which has {labels}")
+        return labels.index(self.pos_label)
+
+    def _names(self) -> tuple[str, ...]:
+        given = getattr(self, "feature_names_in_", None)
+        if given is None:
+            return tuple(f"x{j}" for j in range(self.n_features_in_))
+        names = tuple(map(str, given))
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise StairError(f"two columns are called {twice!r}; rules need names of their own")
+        return names
+
+    def _floor_message(self) -> str:
+        what = "F1" if self._positive is not None else "accuracy"
+        return (
+            f"{what} {self.score_:.3f} is the best that these rules reach "
+            f"(asked for more than {self.min_score:g}); kept them anyway"
+        )
+
+
+class TreeClassifier(RuleClassifier):
+    """Disjoint rules from one tree."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        return self._fit(X, y, sample_weight)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        leaves, default = self._leaves(X, labels, weights)
+        classes = tuple(self.classes_.tolist())
+        rules = rule_set_of(leaves, classes, self._names(), default, self._positive)
+        groups = ((leaf.label, leaf.counts) for leaf in leaves)
+        return rules, score_of(groups, rules.totals, self._positive)
+
+    def _leaves(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        """The leaves that cover all rows, and the class for a row that none covers."""
+        raise NotImplementedError
+
+
+def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+    """The classes in order, and the place of each label among them."""
+    try:
+        check_classification_targets(targets)
+        if targets.dtype.kind in "biu" and targets.size:
+            low, high = int(targets.min()), int(targets.max())
+            if high - low < 1000:  # counted in place of sorted
+                places = targets.astype(np.int64) - low
+                seen = np.bincount(places) > 0
+                classes = (np.flatnonzero(seen) + low).astype(targets.dtype)
+                return classes, (np.cumsum(seen) - 1).astype(np.int32)[places]
+        return np.unique(targets, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in targets.tolist()})
+        raise StairError(
+            f"y mixes values of the types {', '.join(kinds)}, which have no order; "
+            "give all labels as one type"
+        ) from None
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise StairError(f"{name}={value!r}; expected a number from {low:g} to {high:g}")
+
+
+def check_count(name: str, value: Any, low: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise StairError(f"{name}={value!r}; expected a whole number of at least {low}")

@@ -1,0 +1,114 @@
+"""The shortest overlapping rules, with a default for the rest."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stair.columns import Numbers
+from stair.distill import EFFORTS, distill
+from stair.errors import StairError
+from stair.estimators.base import RuleClassifier, check_count, check_number
+from stair.rules import RuleSet
+
+
+class DistilledStair(RuleClassifier):
+    """The shortest overlapping outlier rules above a floor; everything else is an inlier.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor for F1 of the outlier class (accuracy with more than two classes, where the
+        rules speak of every class but the most frequent one).
+    max_rule_length : int
+        The most attributes that one rule may have.
+    min_outliers : int or None
+        How many outliers a rule must cover at least. None means 5, or a tenth of all where
+        there are fewer than 50, and less where that does not reach the floor. 1 gives the
+        shortest rules there are, drawn around single rows where that pays.
+    effort : {"normal", "fast"}
+        How long to look for shorter rules.
+    time_limit : float or None
+        Stop looking after so many seconds. More time never gives longer rules.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int or None
+        The seed of the search; None is the same as 0.
+
+    Attributes
+    ----------
+    rules_ : RuleSet
+        The rules, those that cover most outliers first, and the default label.
+    bound_ : int
+        No choice among the `n_candidates_` rules that were looked at last is shorter than this;
+        0 where that was not solved.
+    n_candidates_ : int
+        How many rules `bound_` speaks of.
+    min_outliers_ : int
+        How many outliers each rule covers at least.
+    score_ : float
+        F1 (or accuracy) of `rules_` on the training rows.
+    floor_reached_ : bool
+        Whether `score_` is above `min_score`.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        max_rule_length: int = 10,
+        min_outliers: int | None = None,
+        effort: str = "normal",
+        time_limit: float | None = None,
+        pos_label: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.min_score = min_score
+        self.max_rule_length = max_rule_length
+        self.min_outliers = min_outliers
+        self.effort = effort
+        self.time_limit = time_limit
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        return self._fit(X, y, sample_weight)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("max_rule_length", self.max_rule_length, 1)
+        if self.min_outliers is not None:
+            check_count("min_outliers", self.min_outliers, 1)
+        if self.effort not in EFFORTS:
+            raise StairError(f"effort={self.effort!r}; expected {' or '.join(EFFORTS)}")
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 0.0, np.inf)
+        if self.random_state is not None:
+            check_count("random_state", self.random_state, 0)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        names = self._names()
+        effort: Any = self.effort
+        found = distill(
+            [Numbers(name, j) for j, name in enumerate(names)],
+            X,
+            labels,
+            X,
+            classes=tuple(self.classes_.tolist()),
+            features=names,
+            positive=self._positive,
+            weights=weights,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            min_outliers=self.min_outliers,
+            effort=effort,
+            time_limit=self.time_limit,
+            seed=self.random_state or 0,
+        )
+        self.bound_, self.n_candidates_ = found.bound, found.n_candidates
+        self.min_outliers_ = found.min_outliers
+        return found.rules, found.score

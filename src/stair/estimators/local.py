@@ -1,0 +1,117 @@
+"""L-STAIR: partitions of the data and rules for each."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stair.columns import Numbers
+from stair.errors import StairError
+from stair.estimators.base import RuleClassifier, check_count, check_number
+from stair.localize import LOCALITY, local_rules
+from stair.rules import RuleSet
+from stair.table import Field, Table
+
+
+class LocalStair(RuleClassifier):
+    """L-STAIR: partitions of the data and short rules for each, learned together.
+
+    A new row is routed to the partition with the nearest center, and judged by its rules. The
+    paper judges training rows by the partition that training moved them to, which knew their
+    labels; both scores are kept, as `routed_score_` and `assigned_score_`.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor for F1 of the outlier class (accuracy with more than two classes).
+    max_rule_length : int
+        The most attributes that one rule may have.
+    n_partitions : int or "auto"
+        The partitions to start with; their number changes as they are learned. "auto" tries 2, 4
+        and 8 and keeps the shortest rules above the floor.
+    locality : float
+        λ: what squared distance, in units of what is usual in the data, weighs beside one wrong
+        row when a row chooses its partition.
+    floor_on : {"routed", "assigned"}
+        Which of the two scores must be above the floor; the paper's is "assigned".
+    max_rounds : int
+        The most rounds of the loop.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int or None
+        The seed of k-means; None is the same as 0.
+
+    Attributes
+    ----------
+    rules_ : LocalRuleSet
+        The partitions with their centers, descriptions and rules.
+    rounds_ : list of Round
+        Every round: the objective (error and locality), the partitions, both scores, the length.
+    trace_ : list of Step
+        The growth of the last round's trees.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        max_rule_length: int = 10,
+        n_partitions: int | str = 2,
+        locality: float = LOCALITY,
+        floor_on: str = "routed",
+        max_rounds: int = 10,
+        pos_label: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.min_score = min_score
+        self.max_rule_length = max_rule_length
+        self.n_partitions = n_partitions
+        self.locality = locality
+        self.floor_on = floor_on
+        self.max_rounds = max_rounds
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn partitions and rules for labels y. NaN in X is a missing value."""
+        return self._fit(X, y)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("max_rule_length", self.max_rule_length, 1)
+        check_count("max_rounds", self.max_rounds, 1)
+        if self.n_partitions != "auto":
+            check_count("n_partitions", self.n_partitions, 1)
+        check_number("locality", self.locality, 0.0, 1e9)
+        if self.floor_on not in ("routed", "assigned"):
+            raise StairError(f"floor_on={self.floor_on!r}; expected 'routed' or 'assigned'")
+        if self.random_state is not None:
+            check_count("random_state", self.random_state, 0)
+
+    def _learn(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[RuleSet, float]:
+        del weights
+        names = self._names()
+        columns = tuple(Numbers(name, j) for j, name in enumerate(names))
+        fields = tuple(Field(name, "number", name) for name in names)
+        values: dict[str, NDArray[Any]] = {name: X[:, j] for j, name in enumerate(names)}
+        floor_on: Any = self.floor_on
+        n_partitions: Any = self.n_partitions
+        rules, local = local_rules(
+            Table(fields, columns, X, values),
+            labels,
+            tuple(self.classes_.tolist()),
+            positive=self._positive,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            n_partitions=n_partitions,
+            locality=self.locality,
+            floor_on=floor_on,
+            max_rounds=self.max_rounds,
+            seed=self.random_state or 0,
+        )
+        self.rounds_, self.trace_ = local.rounds, local.steps
+        self.assigned_score_, self.routed_score_ = local.assigned, local.routed
+        return rules, local.routed if floor_on == "routed" else local.assigned

@@ -1,0 +1,115 @@
+"""STAIR: disjoint rules that maximise purity per length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.columns import Numbers
+from stair.engines.memory import MemoryEngine
+from stair.errors import StairError
+from stair.estimators.base import TreeClassifier, check_count
+from stair.grow import grow, leaves_of
+from stair.rules import Leaf
+from stair.shortest import shortest_tree
+
+
+class Stair(TreeClassifier):
+    """Rules that maximise purity per length, grown until their score is above a floor.
+
+    Parameters
+    ----------
+    min_score : float
+        The floor: rules are divided until F1 of the outlier class (accuracy where y has more
+        than two classes) is above it.
+    max_rule_length : int
+        The most attributes that one rule may have (the paper's L_m).
+    max_total_length : int or None
+        Stop before the total length of all rules would be larger than this.
+    refine : bool
+        Whether several trees are grown past the floor and pruned back to it, and the shortest is
+        kept: still disjoint rules over all rows, but fewer of them.
+    pos_label : label or None
+        The outlier class; the larger of the two labels by default.
+    random_state : int or None
+        The seed for `refine`; None is the same as 0.
+
+    Attributes
+    ----------
+    rules_ : RuleSet
+        Disjoint rules that cover every row.
+    trace_ : list of Step
+        The state after each split: stabilizer M, objective S, purity A0, total length B0, score
+        and number of rules. It may go on a few steps beyond the rules that were kept.
+    score_ : float
+        F1 (or accuracy) of `rules_` on the training rows.
+    floor_reached_ : bool
+        Whether `score_` is above `min_score`.
+    """
+
+    def __init__(
+        self,
+        min_score: float = 0.8,
+        max_rule_length: int = 10,
+        max_total_length: int | None = None,
+        refine: bool = False,
+        pos_label: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.min_score = min_score
+        self.max_rule_length = max_rule_length
+        self.max_total_length = max_total_length
+        self.refine = refine
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("max_rule_length", self.max_rule_length, 1)
+        if self.max_total_length is not None:
+            check_count("max_total_length", self.max_total_length, 0)
+            if self.refine:
+                raise StairError(
+                    "refine=True looks for the shortest rules above the floor; "
+                    "max_total_length does not go with it"
+                )
+        if self.random_state is not None:
+            check_count("random_state", self.random_state, 0)
+
+    def _leaves(
+        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> tuple[list[Leaf], int]:
+        columns = [Numbers(name, j) for j, name in enumerate(self._names())]
+        if self.refine:
+            leaves, default, growth = shortest_tree(
+                lambda: MemoryEngine(columns, X, labels, len(self.classes_), weights),
+                X.size,
+                min_score=self.min_score,
+                max_rule_length=self.max_rule_length,
+                positive=self._positive,
+                seed=self.random_state or 0,
+            )
+            self.trace_ = growth.steps
+            return leaves, default
+        engine = MemoryEngine(columns, X, labels, len(self.classes_), weights)
+        growth = grow(
+            engine,
+            min_score=self.min_score,
+            max_rule_length=self.max_rule_length,
+            max_total_length=self.max_total_length,
+            positive=self._positive,
+        )
+        self.trace_ = growth.steps
+        return leaves_of(growth, engine.unit), growth.root.label
+
+    def _floor_message(self) -> str:
+        limits = [f"at most {self.max_rule_length} attributes each"]
+        if self.max_total_length is not None:
+            limits.append(f"a total length of at most {self.max_total_length}")
+        what = "F1" if self._positive is not None else "accuracy"
+        return (
+            f"{what} {self.score_:.3f} is the best that rules of {' and '.join(limits)} reach here "
+            f"(asked for more than {self.min_score:g}); kept them anyway"
+        )

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("payments")
     pd.DataFrame(payments()).iloc[:2000].to_csv(path / "payments.csv", index=False)
     done = run("summarize", "payments.csv", "--label", "flagged", "--json", "rules.json",
-               "--sql", "rules.sql", "--html", "report.html", "--validate", "2",
+               "--sql", "rules.sql", "--html", "report.html", "--validate", "2", "--effort", "fast",
                cwd=path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     (path / "out.txt").write_text(done.stdout)
@@ -119,9 +119,21 @@ def test_parquet_database_and_kinds(folder: Path, tmp_path: Path) -> None:
         frame.to_sql("payments", connection, index=False)
         frame.head(5).to_sql("other", connection, index=False)
     connection.close()
-    expected = run("summarize", "p.parquet", "--label", "flagged", cwd=tmp_path)
+    expected = run(
+        "summarize", "p.parquet", "--label", "flagged", "--method", "stair", cwd=tmp_path
+    )
     assert expected.returncode == 0, expected.stderr
-    done = run("summarize", "p.db", "--table", "payments", "--label", "flagged", cwd=tmp_path)
+    done = run(
+        "summarize",
+        "p.db",
+        "--table",
+        "payments",
+        "--label",
+        "flagged",
+        "--method",
+        "stair",
+        cwd=tmp_path,
+    )
     body = expected.stdout.splitlines()[1:]
     assert done.stdout.splitlines()[1:] == body
     done = run("summarize", "p.db", "--label", "flagged", cwd=tmp_path)

@@ -41,16 +41,17 @@ PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
 class _Plan:
     """How much an effort may look at, and what it spends it on."""
 
-    base: int  # work that any table may take
-    per_value: int  # and more for each value of it
+    per_value: int  # work for each value of the table, while it is small
+    base: int  # up to so much
+    more_per_value: int  # and for each value of any table
     most: int
     tries: int  # boxes that are begun for each rule of the greedy choice
     rounds: int  # how often the search and the exact choice take turns
 
 
 _PLANS: Final = {
-    "fast": _Plan(base=150_000_000, per_value=200, most=1_000_000_000, tries=3, rounds=1),
-    "normal": _Plan(base=800_000_000, per_value=1000, most=4_000_000_000, tries=6, rounds=2),
+    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1),
+    "normal": _Plan(100_000, 1_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2),
 }
 
 
@@ -172,7 +173,9 @@ def _chosen(
     """The shortest set that was found, whether it reaches the floor, and the bound."""
     plan = _PLANS[effort]
     cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
-    budget = min(plan.base + plan.per_value * problem.cells.codes.size, plan.most)
+    size = problem.cells.codes.size
+    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
+    budget = min(budget, plan.most)
     pace = Pace(cover, budget, deadline)
 
     def tell(length: int) -> None:

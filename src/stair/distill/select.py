@@ -30,6 +30,8 @@ HEAT: Final = 0.15
 # The search ends early where nothing shorter was found in the second half of what is spent, but
 # not before this part of the budget.
 PATIENCE: Final = 0.4
+# What a step of the search costs beside what it looks at.
+STEP: Final = 10_000
 # How many candidate rules are remembered for the exact choice.
 REMEMBERED: Final = 20_000
 
@@ -41,11 +43,16 @@ class Pace:
     def __init__(self, cover: Cover, budget: int, deadline: float | None) -> None:
         self._kernel, self._budget, self._deadline = cover.kernel, budget, deadline
         self._last = 0.0  # the part that was spent when something shorter was found
+        self._steps = 0
 
     @property
     def share(self) -> float:
         """The part of the budget that is spent."""
-        return float(self._kernel.work / self._budget)
+        return float((self._kernel.work + STEP * self._steps) / self._budget)
+
+    def step(self) -> None:
+        """A step counts even where there was nothing to look at, so that every search ends."""
+        self._steps += 1
 
     def is_over(self, share: float = 1.0) -> bool:
         """Whether that part of the budget is spent, or the patience, or the time."""
@@ -221,11 +228,13 @@ def search(
     losses = Losses(cover)
     best, length = list(cover.rules), cover.length
     began = pace.share
-    while not pace.is_over(until) and length:
+    while not pace.is_over(until) and length > 1:
+        pace.step()
         room = length - 1
         while cover.length > room:
             losses.drop()
         while not cover.is_enough() and not pace.is_over(until):
+            pace.step()
             redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
             if cover.is_enough():
                 break
@@ -247,6 +256,7 @@ def climb(cover: Cover, random: Generator, pool: Pool, pace: Pace, until: float)
     """Longer sets that are worth more, from one that does not reach the floor, until it does."""
     floor = abs(cover.problem.floor)
     while not cover.is_enough() and not pace.is_over(until):
+        pace.step()
         redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
         before, value = list(cover.rules), cover.value
         _renew(cover, cover.length + 3, floor / (cover.length + 3), random, pool)

@@ -1,0 +1,327 @@
+"""Distilled rules: short, true to their figures, and the same every time."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import stair
+from stair import DistilledStair, FloorNotReached, Stair, StairError
+from stair.columns import Numbers
+from stair.demo import payments
+from stair.distill import least_outliers
+from stair.distill.cells import cells_of
+from stair.distill.cover import KERNELS, Cover, Placed, problem_of
+from stair.distill.exact import choose
+from stair.rules import Among, Interval
+from strategies import Labelled, labelled
+
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _islands(seed: int, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Outliers in two boxes of four attributes, and a few anywhere."""
+    random = np.random.default_rng(seed)
+    X = random.random((n, 4)).round(2)
+    y = (X[:, 0] > 0.9) | ((X[:, 1] < 0.15) & (X[:, 2] > 0.6)) | (random.random(n) < 0.01)
+    return X, y.astype(int)
+
+
+def _fit(model: DistilledStair | Stair, X: object, y: object, **more: object) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloorNotReached)
+        model.fit(X, y, **more)
+
+
+@QUICK
+@given(labelled(max_rows=60, weighted=True), st.sampled_from([0.0, 0.5, 0.8, 0.95, 1.0]))
+def test_every_figure_is_that_of_the_final_rules(table: Labelled, floor: float) -> None:
+    """Score, counts and lengths, counted again from scratch, with weights and missing values."""
+    model = DistilledStair(min_score=floor, effort="fast")
+    _fit(model, table.X, table.y, sample_weight=table.weights)
+    predicted, rules = model.predict(table.X), model.rules_
+    if table.n_classes == 2:
+        true = f1_score(table.y, predicted, sample_weight=table.weights, zero_division=0)
+        assert all(rule.label == 1 for rule in rules)
+        inside = rules.covers(table.X).any(axis=1)
+        assert np.array_equal(predicted == 1, inside)
+    else:
+        true = accuracy_score(table.y, predicted, sample_weight=table.weights)
+    assert model.score_ == pytest.approx(true)
+    weights = np.ones(len(table.y)) if table.weights is None else table.weights
+    for rule in rules:
+        rows = rule.covers(table.X, rules.features)
+        counts = np.bincount(table.y[rows], weights[rows], table.n_classes)
+        assert [count for _, count in rule.counts] == pytest.approx(counts.tolist())
+    assert rules.total_length == sum(len({c.feature for c in r.clauses}) for r in rules)
+    assert model.bound_ <= rules.total_length
+
+
+@QUICK
+@given(labelled(max_rows=50, weighted=True), st.integers(1, 4))
+def test_the_floor_holds_wherever_stair_reaches_it(table: Labelled, longest: int) -> None:
+    """And distilled rules are never longer than STAIR's, nor any rule than was asked for."""
+    plain = Stair(max_rule_length=longest)
+    distilled = DistilledStair(max_rule_length=longest, effort="fast")
+    for model in (plain, distilled):
+        _fit(model, table.X, table.y, sample_weight=table.weights)
+    assert distilled.rules_.longest <= longest
+    if plain.floor_reached_:
+        assert distilled.floor_reached_
+        assert distilled.rules_.total_length <= plain.rules_.total_length
+
+
+@QUICK
+@given(st.integers(0, 10_000), st.integers(1, 8))
+def test_a_rule_covers_as_many_outliers_as_was_asked(seed: int, least: int) -> None:
+    X, y = _islands(seed, 200)
+    model = DistilledStair(min_outliers=least, effort="fast")
+    _fit(model, X, y)
+    assert all(rule.hits >= least for rule in model.rules_)
+    assert model.min_outliers_ == least
+
+
+def test_the_least_number_of_outliers_by_default() -> None:
+    """Five, a tenth where there are few, and what was asked for where somebody asked."""
+    assert [least_outliers(None, n) for n in (1, 9, 20, 49, 50, 5000)] == [1, 1, 2, 4, 5, 5]
+    assert least_outliers(3, 5000) == 3
+
+
+def test_the_planted_boxes_are_found() -> None:
+    """Two rules, three attributes: nothing shorter says it."""
+    X, y = _islands(0)
+    model = DistilledStair(min_score=0.9).fit(X, y)
+    assert [rule.features for rule in model.rules_] == [("x0",), ("x1", "x2")]
+    assert model.rules_.total_length == 3 == model.bound_
+    assert [clause.n_bounds for rule in model.rules_ for clause in rule.clauses] == [1, 1, 1]
+    assert model.rules_.n_bounds == 3
+
+
+@pytest.mark.parametrize("effort", ["fast", "normal"])
+def test_the_twin_distils_the_same_rules(effort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler it takes longer, and the result is equal."""
+    X, y = _islands(3, 60)
+    X[::7, 1] = np.nan
+    here = DistilledStair(effort=effort).fit(X, y)
+    monkeypatch.setattr("stair.distill.cover.KERNELS", {"numpy": KERNELS["numpy"]})
+    there = DistilledStair(effort=effort).fit(X, y)
+    assert here.rules_ == there.rules_
+    assert here.bound_ == there.bound_
+
+
+def test_one_seed_one_result() -> None:
+    X, y = _islands(5)
+    found = [DistilledStair(random_state=7, effort="fast").fit(X, y).rules_ for _ in range(2)]
+    assert found[0] == found[1]
+
+
+def test_more_time_never_gives_longer_rules() -> None:
+    """The search goes the same way and is only cut off earlier; a limit is kept."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(3000, 12))
+    y = (np.abs(X[:, :4]).max(axis=1) > 2.4).astype(int)
+    lengths = []
+    for limit in (0.0, 0.3, 1.0, None):
+        began = time.monotonic()
+        model = DistilledStair(time_limit=limit, min_outliers=1, min_score=0.9).fit(X, y)
+        if limit is not None:
+            assert time.monotonic() - began < limit + 1.0
+        assert model.floor_reached_
+        lengths.append(model.rules_.total_length)
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@QUICK
+@given(st.integers(0, 10_000))
+def test_the_exact_choice_is_the_best_of_all_choices(seed: int) -> None:
+    """Against every subset of a few candidates."""
+    random = np.random.default_rng(seed)
+    n = 30
+    y = (random.random(n) < 0.4).astype(np.int32)
+    y[:2] = [0, 1]
+    cells = cells_of([Numbers("x", 0)], random.random((n, 1)), y == 1)
+    problem = problem_of(cells, y, 2, None, default=0, positive=1, min_score=0.6,
+                         max_rule_length=3, min_outliers=1)  # fmt: skip
+    candidates = []
+    for _ in range(7):
+        rows = np.flatnonzero(random.random(n) < np.where(y == 1, 0.5, 0.1)).astype(np.int32)
+        candidates.append(Placed({}, 0, rows, int(random.integers(1, 4)), int(y[rows].sum())))
+
+    def is_enough(chosen: tuple[Placed, ...]) -> bool:
+        predicted = np.zeros(n, dtype=bool)
+        for rule in chosen:
+            predicted[rule.rows] = True
+        return bool(f1_score(y, predicted) > 0.6)
+
+    every = [c for k in range(1, 8) for c in combinations(candidates, k) if is_enough(c)]
+    shortest = min((sum(r.length for r in c) for c in every), default=None)
+    found = choose(problem, candidates, 22, None)
+    if shortest is None:
+        assert found is None  # not even all of them together are enough
+    else:
+        assert found is not None
+        assert found.rules is not None
+        assert is_enough(found.rules)
+        assert sum(rule.length for rule in found.rules) == shortest == found.bound
+        nothing = choose(problem, candidates, shortest, None)
+        assert nothing is not None
+        assert nothing.rules is None
+        assert nothing.bound == shortest
+
+
+@QUICK
+@given(labelled(max_rows=40, weighted=True))
+def test_worth_is_kept_up_to_date(table: Labelled) -> None:
+    """Adding and removing boxes: worth and gains equal what a count from scratch gives."""
+    columns = [Numbers(f"x{j}", j) for j in range(table.X.shape[1])]
+    default = int(np.bincount(table.y).argmax())
+    positive = None if table.n_classes > 2 else 1 - default
+    cells = cells_of(columns, table.X, table.y != default)
+    problem = problem_of(cells, table.y, table.n_classes, None, default=default,
+                         positive=positive, min_score=0.7, max_rule_length=3,
+                         min_outliers=1)  # fmt: skip
+    cover = Cover(problem)
+    random = np.random.default_rng(0)
+    for _ in range(12):
+        if cover.rules and random.random() < 0.4:
+            cover.remove(cover.rules[random.integers(len(cover.rules))])
+            continue
+        cover.aim_at(int(random.integers(len(problem.labels))))
+        column = int(random.integers(len(columns)))
+        last = int(cells.n_bins[column]) - int(cells.has_missing[column]) - 1
+        low = int(random.integers(0, last + 1)) if last >= 0 else 1
+        high = int(random.integers(low, last + 1)) if last >= 0 else 0
+        missing = bool(random.random() < 0.5 and cells.has_missing[column])
+        cover.add(cover.place({column: (low, high, missing)}))
+    fresh = Cover(problem)
+    fresh.aim_at(cover.aim)
+    predicted = np.full(len(table.y), default)
+    for label in reversed(range(len(problem.labels))):
+        for rule in cover.rules:
+            if rule.label == label:
+                predicted[rule.rows] = problem.labels[label]
+    for rule in cover.rules:
+        fresh.add(rule)
+    assert np.array_equal(cover.kernel.row_gains, fresh.kernel.row_gains)
+    score = (
+        accuracy_score(table.y, predicted)
+        if positive is None
+        else f1_score(table.y, predicted, pos_label=positive, zero_division=0)
+    )
+    assert cover.is_enough() == fresh.is_enough() == (score > 0.7)
+
+
+def test_many_classes_have_one_default_and_rules_for_the_others() -> None:
+    """By accuracy; the most frequent class needs no rule."""
+    random = np.random.default_rng(1)
+    X = random.random((600, 5))
+    y = np.select([X[:, 0] > 0.9, X[:, 1] > 0.85], ["red", "blue"], "grey")
+    model = DistilledStair(min_score=0.97).fit(X, y)
+    assert model.rules_.default == "grey"
+    assert {rule.label for rule in model.rules_} == {"red", "blue"}
+    assert model.rules_.total_length == 2
+    assert accuracy_score(y, model.predict(X)) == model.score_ > 0.97
+
+
+def test_bounds_lie_in_the_middle_of_the_gap() -> None:
+    """Inliers end at 10 and begin again at 30; outliers lie around 20, and from 50 on."""
+    inliers = [*range(11), *range(30, 41)]
+    X = np.array([*inliers, 19, 20, 21, 50, 51, 52], dtype=float)[:, None]
+    y = np.array([0] * len(inliers) + [1] * 6)
+    model = DistilledStair(min_score=0.99, min_outliers=1).fit(X, y)
+    (first, second) = sorted((rule.clauses[0] for rule in model.rules_), key=lambda c: c.low)
+    assert isinstance(first, Interval)
+    assert 12 < first.low < 17
+    assert 23 < first.high < 28
+    assert 42 < second.low < 48
+    assert second.high == np.inf  # no inlier lies above, so no bound is needed
+
+
+def test_categories_and_missing_values_in_distilled_rules() -> None:
+    """The shorter list is written, and values that never occurred are not in it."""
+    n = 300
+    random = np.random.default_rng(0)
+    country = random.choice(list("abcdefgh"), n).astype(object)
+    device = np.where(random.random(n) < 0.1, None, "phone").astype(object)
+    amount = random.random(n)
+    y = (np.isin(country, ["a", "b", "c", "d", "e", "f"]) & (amount > 0.8)) | (device == None)  # noqa: E711
+    found = stair.summarize(
+        {"country": country, "device": device, "amount": amount}, labels=y, min_score=0.98
+    )
+    words = [str(rule) for rule in found.rules]
+    assert any("country not in {g, h}" in text for text in words)
+    assert "device is missing" in words
+    assert "Everything else is an inlier" in str(found)
+    assert Among in {type(c) for rule in found.rules for c in rule.clauses}
+
+
+def test_the_default_of_summarize_says_who_spoke() -> None:
+    """And how to get the others."""
+    data = {name: values[:1500] for name, values in payments().items()}
+    found = stair.summarize(data, labels="flagged", effort="fast")
+    assert found.method == "distilled"
+    text = str(found)
+    assert "Distilled; --method stair for disjoint rules." in " ".join(text.split())
+    row = {name: values[0] for name, values in data.items()}
+    assert "no outlier rule covers it. Nearest outlier rule" in str(found.explain(row))
+
+
+def test_a_total_length_can_be_asked_for() -> None:
+    """The floor then gives way, and that is said."""
+    X, y = _islands(2)
+    found = stair.summarize(X, labels=y, max_total_length=1, min_score=0.9, effort="fast")
+    assert found.rules.total_length <= 1
+    assert not found.floor_reached
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"effort": "great"}, "effort='great'; expected fast or normal"),
+        ({"min_outliers": 0}, "min_outliers=0; expected a whole number of at least 1"),
+        ({"time_limit": -1}, "time_limit=-1; expected a number from 0"),
+        ({"random_state": "x"}, "random_state='x'; expected a whole number"),
+        ({"max_rule_length": 0}, "max_rule_length=0"),
+    ],
+)
+def test_bad_settings_get_one_sentence(given_: dict[str, object], message: str) -> None:
+    X, y = _islands(0, 50)
+    with pytest.raises(StairError, match=message):
+        DistilledStair(**given_).fit(X, y)
+
+
+@parametrize_with_checks([DistilledStair(min_score=0.9, effort="fast")])
+def test_scikit_learn_agrees(estimator: DistilledStair, check: object) -> None:
+    """One of its checks wants an accuracy above 0.83, which a floor of 0.8 does not promise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloorNotReached)
+        check(estimator)  # type: ignore[operator]
+
+
+@QUICK
+@given(labelled(max_rows=60, weighted=True))
+def test_refined_rules_are_a_partition_and_no_longer(table: Labelled) -> None:
+    """Every row has exactly one rule, the score is true, the floor holds where STAIR's does."""
+    plain, refined = Stair(min_score=0.7), Stair(min_score=0.7, refine=True)
+    for model in (plain, refined):
+        _fit(model, table.X, table.y, sample_weight=table.weights)
+    assert (refined.rules_.covers(table.X).sum(axis=1) == 1).all()
+    predicted = refined.predict(table.X)
+    true = (
+        accuracy_score(table.y, predicted, sample_weight=table.weights)
+        if table.n_classes > 2
+        else f1_score(table.y, predicted, sample_weight=table.weights, zero_division=0)
+    )
+    assert refined.score_ == pytest.approx(true)
+    if plain.floor_reached_:
+        assert refined.floor_reached_
+        assert refined.rules_.total_length <= plain.rules_.total_length

@@ -52,7 +52,8 @@ class LocalRuleSet(RuleSet):
         table = Rows(X, self.features)
         centers = np.array([partition.center for partition in self.partitions])
         distances = self.space.distances(self.space.place(table.get), centers)
-        return distances.argmin(axis=1)
+        nearest: NDArray[np.intp] = distances.argmin(axis=1)
+        return nearest
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         table = Rows(X, self.features)

@@ -81,8 +81,9 @@ class Space:
             start = 0
             for axis in self.axes:
                 part = np.zeros(len(places))
-                for j in range(start, start + axis.width):
-                    part += (places[:, j] - center[j]) ** 2
+                with np.errstate(over="ignore"):  # beyond 1e154 every center is infinitely far
+                    for j in range(start, start + axis.width):
+                        part += (places[:, j] - center[j]) ** 2
                 found[:, k] += part
                 start += axis.width
         return found

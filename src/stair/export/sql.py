@@ -115,7 +115,7 @@ def _query(
             for k in range(start, stop):
                 conditions[k] = f"{identifier(partition)} = {number} AND {conditions[k]}"
     numbers = [f"    WHEN {condition} THEN {k}" for k, condition in enumerate(conditions, 1)]
-    deciding = "\n".join(["CASE", *numbers, "  END"]) if numbers else "NULL"
+    deciding = "\n".join(["CASE", *numbers, "  END"]) if numbers else "CAST(NULL AS INTEGER)"
     return (
         f"SELECT *,\n  {_label(rules, conditions)} AS {_new_name('stair_label', taken)},\n"
         f"  {deciding} AS {_new_name('stair_rule', taken)}\nFROM {source}"

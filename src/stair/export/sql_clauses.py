@@ -72,24 +72,28 @@ class ClauseWriter:
                 f"THEN {_double(there)} ELSE {_double(away)} END"
                 for term, there, away in leg.terms
             ]
-            return f"({' + '.join(terms)})"
+            return f"({' + '.join(self._as_double(term) for term in terms)})"
         if isinstance(leg, CategoryLeg):
             cases = " ".join(
                 f"WHEN {self._among(Among(leg.feature, (value,)), column)} THEN {_double(part)}"
                 for value, part in leg.values
             )
-            return f"CASE {cases} ELSE {_double(leg.other)} END"
+            return self._as_double(f"CASE {cases} ELSE {_double(leg.other)} END")
         return self._number_distance(leg, column)
 
     def _number_distance(self, leg: NumberLeg, column: str) -> str:
         number = self._microseconds(column) if leg.is_time else column
         missing = f"{column} IS NULL" if leg.is_time else self._no_number(column)
-        kind = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}.get(self._dialect.name, "DOUBLE")
         offset = (
-            f"((CAST({number} AS {kind}) - {_double(leg.middle)}) / {_double(leg.scale)}) "
+            f"(({self._as_double(number)} - {_double(leg.middle)}) / {_double(leg.scale)}) "
             f"/ {_double(leg.root)} - {_double(leg.center)}"
         )
         return f"CASE WHEN {missing} THEN {_double(leg.gone)} ELSE ({offset}) * ({offset}) END"
+
+    def _as_double(self, text: str) -> str:
+        """Sums must be those of doubles; PostgreSQL would add 0.1e0 and 0.2e0 as decimals."""
+        kind = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}.get(self._dialect.name, "DOUBLE")
+        return f"CAST({text} AS {kind})"
 
     def _microseconds(self, column: str) -> str:
         if self._neutral:
@@ -208,4 +212,4 @@ def _double(value: float) -> str:
 
 def _bound(value: float) -> str:
     """A number to compare with: short where every type of column holds it exactly."""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**24 else _double(value)
+    return str(int(value)) if abs(value) < 2**24 and value == int(value) else _double(value)

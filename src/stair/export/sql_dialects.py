@@ -55,8 +55,8 @@ _EVERY: Final = (
     }),
     # Its default collation takes É for E and a for A; BIN2 compares as written.
     Dialect("sqlserver", "SQL Server", 128, sqlglot="tsql", monday=0, has_nan=False, functions={
-        "HOUR": "DATEPART(HOUR, _)", "WEEKDAY": "DATEDIFF(DAY, '00010101', _) % 7",
-        "MICROSECONDS": "DATEDIFF_BIG(MICROSECOND, '19700101', _)",
+        "HOUR": "DATEPART(HOUR, _)", "WEEKDAY": "DATEDIFF(DAY, '0001-01-01', _) % 7",
+        "MICROSECONDS": "DATEDIFF_BIG(MICROSECOND, '1970-01-01', _)",
         "TEXT": "_ COLLATE Latin1_General_100_BIN2", "TIME": "CAST(_ AS DATETIME2(6))",
         "HAS": "CHARINDEX(TERM, "
                f"{_FOLDED.replace('_', '_ COLLATE Latin1_General_100_BIN2')}) > 0",
@@ -113,7 +113,8 @@ def translated(text: str, dialect: Dialect) -> str:
 
     def fill_in(node: Any) -> Any:
         if isinstance(node, exp.Anonymous) and node.name.startswith("STAIR_"):
-            return _filled_in(sqlglot, dialect, node.name.removeprefix("STAIR_"), node.expressions)
+            given = [each.transform(fill_in) for each in node.expressions]
+            return _filled_in(sqlglot, dialect, node.name.removeprefix("STAIR_"), given)
         return node
 
     tree = tree.transform(fill_in)

@@ -143,8 +143,8 @@ def _rules(names: list[str], times: list[Any], text: bool) -> st.SearchStrategy[
     flag = st.booleans()
     time = st.sampled_from(times)
 
-    def among(name: str, values: list[Any]) -> st.SearchStrategy[Any]:
-        listed = st.lists(st.sampled_from(values), max_size=3).map(tuple)
+    def among(name: str, values: list[Any], least: int = 0) -> st.SearchStrategy[Any]:
+        listed = st.lists(st.sampled_from(values), min_size=least, max_size=3).map(tuple)
         return st.builds(Among, st.just(name), listed, flag, flag)
 
     clauses = [
@@ -154,7 +154,7 @@ def _rules(names: list[str], times: list[Any], text: bool) -> st.SearchStrategy[
         st.builds(lambda t, m: Period(names[2], until=t, missing=m), time, flag),
         st.builds(lambda t, u, m: Period(names[2], t, u, m), time, time, flag),
         among(names[4], [True, False]),
-        among(names[5], [1, 2, 3.5]),
+        among(names[5], [1, 2, 3.5], least=1),  # else nobody knows that NaN may come
         st.builds(Interval, st.just("hour of"), hour, hour, flag),
         among("day of", ["Monday", "Wednesday", "Sunday"]),
         st.builds(Among, st.just(names[3]), st.just(()), flag, flag),

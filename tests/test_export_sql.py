@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
@@ -14,13 +14,9 @@ import pytest
 import sqlglot
 from hypothesis import given
 
-from export_cases import LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
-from stair import StairError
-from stair.clauses import Among, Interval, Mentions
+from export_cases import LOTS, SHORT_NAMES, SOME, Case, cases
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
-from stair.table import Field
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {
@@ -145,7 +141,10 @@ def test_sqlglot_reads_every_dialect_back(dialect: str, case: Case) -> None:
     """As one statement with our columns in it, whatever the names and texts are."""
     rules, fields = case.rules, case.fields
     read = {"sqlserver": "tsql"}.get(dialect, dialect)
-    texts = [to_sql(rules, fields, TABLE, dialect), to_sql_view(rules, fields, TABLE, None, dialect)]
+    texts = [
+        to_sql(rules, fields, TABLE, dialect),
+        to_sql_view(rules, fields, TABLE, None, dialect),
+    ]
     for text in texts:
         (tree,) = sqlglot.parse(text, read=read)
         assert tree is not None

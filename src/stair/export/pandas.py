@@ -7,8 +7,9 @@ from typing import Any
 
 from stair.clauses import Among, Clause, Mentions, folded
 from stair.errors import StairError
+from stair.export.needs import needed_fields
 from stair.export.python import bounds, plain, prelude
-from stair.export.routing import CategoryLeg, Leg, TextLeg, legs, needed_fields
+from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import Written, source
 from stair.local import LocalRuleSet
@@ -21,7 +22,7 @@ def pandas_masks(rules: RuleSet, fields: Sequence[Field], frame: Any) -> list[An
     tools = _tools()
     columns = {
         field.name: _read(field, frame[field.source], tools)
-        for field in needed_fields(rules, list(fields))
+        for field in needed_fields(rules, fields)
     }
     return _masks(rules, columns, frame, tools)
 
@@ -36,7 +37,7 @@ def pandas_labels(rules: RuleSet, fields: Sequence[Field], frame: Any) -> Any:
 def to_pandas(rules: RuleSet, fields: Sequence[Field]) -> str:
     """The source of `label(df)`, `rule_number(df)` and `masks(df)`; needs pandas alone."""
     tools: Any = _Named()
-    needed = needed_fields(rules, list(fields))
+    needed = needed_fields(rules, fields)
     columns = {field.name: Written(f"x{k}") for k, field in enumerate(needed, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
     lines = [

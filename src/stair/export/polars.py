@@ -12,6 +12,7 @@ from typing import Any
 
 from stair.clauses import Among, Clause, Mentions, folded
 from stair.errors import StairError
+from stair.export.needs import category_types, refuse_mixed
 from stair.export.python import bounds, plain
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
@@ -93,7 +94,8 @@ class _Writer:
         self._rules = rules
         self._fields = {field.name: field for field in fields}
         self._pl = pl
-        self._kinds = _kinds_of_categories(rules)
+        self._types = category_types(rules)
+        refuse_mixed(self._types, "a column of polars")
         self.partition: Any = None
         if isinstance(rules, LocalRuleSet):
             self.partition = self._nearest(rules)
@@ -126,10 +128,10 @@ class _Writer:
         if field.kind == "text":
             letters = list(ascii_uppercase), list(ascii_lowercase)
             return column.cast(pl.String).str.replace_many(*letters)
-        kind = self._kinds.get(feature)
-        if kind is None:
+        if feature not in self._types:
             return column
-        return column.cast(pl.String) if kind is str else column.cast(pl.Float64).fill_nan(None)
+        words = self._types[feature] == "words"
+        return column.cast(pl.String) if words else column.cast(pl.Float64).fill_nan(None)
 
     def _mask(self, clause: Clause) -> Any:
         x, pl = self._column(clause.feature), self._pl
@@ -187,27 +189,3 @@ class _Writer:
         number = x.dt.epoch("us").cast(pl.Float64) if leg.is_time else x.cast(pl.Float64)
         offset = (number - leg.middle) / leg.scale / leg.root - leg.center
         return (offset * offset).fill_null(leg.gone)
-
-
-def _kinds_of_categories(rules: RuleSet) -> dict[str, type]:
-    """Whether the categories of a column are words or numbers: one column has one type here."""
-    values: dict[str, list[Any]] = {}
-    for rule in rules.rules:
-        for clause in rule.clauses:
-            if isinstance(clause, Among):
-                values.setdefault(clause.feature, []).extend(clause.values)
-    if isinstance(rules, LocalRuleSet):
-        for axis in rules.space.axes:
-            if axis.kind == "category":
-                values.setdefault(axis.feature, []).extend(axis.values)
-    found: dict[str, type] = {}
-    for feature, named in values.items():
-        kinds = {str if isinstance(value, str) else float for value in named}
-        if len(kinds) > 1:
-            raise StairError(
-                f'the rules compare "{feature}" with words and with numbers, but a column of '
-                "polars has one type; use another kind of export"
-            )
-        if kinds:
-            found[feature] = kinds.pop()
-    return found

@@ -16,7 +16,8 @@ import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
 from stair.errors import StairError
-from stair.export.routing import CategoryLeg, Leg, TextLeg, legs, needed_fields
+from stair.export.needs import needed_fields
+from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import source
 from stair.local import LocalRuleSet
@@ -26,7 +27,7 @@ from stair.table import WEEKDAYS, Field
 
 def to_python(rules: RuleSet, fields: Sequence[Field]) -> str:
     """The source of `label(row)` and `rule_number(row)`, for a row that maps names to values."""
-    needed = needed_fields(rules, list(fields))
+    needed = needed_fields(rules, fields)
     names = {field.name: f"x{k}" for k, field in enumerate(needed, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
     lines = [

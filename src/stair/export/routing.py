@@ -10,9 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from stair.local import LocalRuleSet
-from stair.rules import RuleSet
 from stair.space import Axis
-from stair.table import Field
 
 
 class NumberLeg(NamedTuple):
@@ -87,11 +85,3 @@ def _sum(offsets: Any) -> float:
     for offset in offsets:
         total += offset * offset
     return total
-
-
-def needed_fields(rules: RuleSet, fields: tuple[Field, ...] | list[Field]) -> list[Field]:
-    """The fields that the rules, or the routing to them, speak of."""
-    used = {clause.feature for rule in rules.rules for clause in rule.clauses}
-    if isinstance(rules, LocalRuleSet):
-        used |= {axis.feature for axis in rules.space.axes}
-    return [field for field in fields if field.name in used]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from stair.errors import StairError
-from stair.export.routing import legs, needed_fields
+from stair.export.routing import legs
 from stair.export.sql_clauses import ClauseWriter, identifier, literal
 from stair.export.sql_dialects import (
     DIALECTS,
@@ -64,7 +64,7 @@ def to_sql_case(rules: RuleSet, fields: Sequence[Field], dialect: str = "duckdb"
     """The label as a CASE expression, to stand among the columns of any query."""
     _without_partitions(rules, "a CASE expression")
     known = dialect_of(dialect)
-    writer = ClauseWriter(needed_fields(rules, list(fields)), known)
+    writer = ClauseWriter(rules, fields, known)
     text = _label(rules, [writer.rule(rule) for rule in rules.rules])
     return _finished(text, known)
 
@@ -78,7 +78,7 @@ def to_sql_predicates(
     """
     _without_partitions(rules, "conditions")
     known = dialect_of(dialect)
-    writer = ClauseWriter(needed_fields(rules, list(fields)), known)
+    writer = ClauseWriter(rules, fields, known)
     return tuple(_finished(writer.rule(rule), known) for rule in rules.rules)
 
 
@@ -103,8 +103,7 @@ def _comments(rules: RuleSet) -> str:
 def _query(
     rules: RuleSet, fields: Sequence[Field], table: str | Sequence[str], dialect: Dialect
 ) -> str:
-    needed = needed_fields(rules, list(fields))
-    writer = ClauseWriter(needed, dialect)
+    writer = ClauseWriter(rules, fields, dialect)
     conditions = [writer.rule(rule) for rule in rules.rules]
     source = _name(table, dialect)
     taken = {field.source for field in fields}

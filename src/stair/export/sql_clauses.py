@@ -15,9 +15,10 @@ import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
 from stair.errors import StairError
+from stair.export.needs import category_types, needed_fields
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg
 from stair.export.sql_dialects import Dialect, check_name
-from stair.rules import Rule
+from stair.rules import Rule, RuleSet
 from stair.table import WEEKDAYS, Field
 
 # The largest double: only infinity and NaN are above it.
@@ -44,8 +45,9 @@ def literal(value: Any) -> str:
 class ClauseWriter:
     """Conditions in one dialect, in neutral SQL where sqlglot writes it."""
 
-    def __init__(self, fields: Sequence[Field], dialect: Dialect) -> None:
-        self._fields = {field.name: field for field in fields}
+    def __init__(self, rules: RuleSet, fields: Sequence[Field], dialect: Dialect) -> None:
+        self._fields = {field.name: field for field in needed_fields(rules, fields)}
+        self._types = category_types(rules)
         self._dialect = dialect
         self._neutral = dialect.sqlglot is not None
 
@@ -166,10 +168,12 @@ class ClauseWriter:
         return f"STAIR_TIME({text})" if self._neutral else text
 
     def _among(self, clause: Among, column: str) -> str:
-        missing = f"{column} IS NULL"
+        is_number = self._types.get(clause.feature) == "numbers"
+        missing = self._no_number(column) if is_number else f"{column} IS NULL"
         if not clause.values:
             if clause.negated:
-                return "1 = 1" if clause.missing else f"{column} IS NOT NULL"
+                there = f"{column} <= {_LARGEST}" if is_number else f"{column} IS NOT NULL"
+                return "1 = 1" if clause.missing else there
             return missing if clause.missing else "1 = 0"
         values = clause.values
         if self._fields[clause.feature].part == "weekday":
@@ -182,6 +186,8 @@ class ClauseWriter:
         )
         if texts and others:
             inside = f"({inside})"
+        if is_number and clause.negated and self._dialect.has_nan:
+            inside += f" AND {column} <= {_LARGEST}"
         return f"{inside} OR {missing}" if clause.missing else inside
 
     def _listed(self, column: str, values: Sequence[Any], negated: bool) -> str:

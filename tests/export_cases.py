@@ -17,7 +17,8 @@ from stair.table import Field, read_values
 
 NAMES = [
     "plain", 'quo"te', "it's", "select", "new\nline", "<script>alert(1)</script>", "😀",
-    "a;--b", "x" * 200, "back\\slash", "`tick`", "[brackets]", "{braces}", "| pipe |", "stair_label",
+    "a;--b", "x" * 200, "back\\slash", "`tick`", "[brackets]", "{braces}", "| pipe |",
+    "stair_label",
 ]  # fmt: skip
 # What fits into 63 bytes, and into 64 characters.
 SHORT_NAMES = [name for name in NAMES if len(name.encode()) <= 63]

@@ -86,3 +86,12 @@ def test_rules_that_speak_of_no_column_are_refused() -> None:
 
         mixed = replace(rules, rules=(Rule((Among("a", ("x", 1)),), 1),), features=("a",))
         to_onnx(mixed, [Field("a", "category", "a")])
+
+
+def test_without_onnx_there_is_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    rules = RuleSet((Rule((Interval("a", 0.0),), 1),), (0, 1), ("a",), 0, (1.0, 1.0), 1)
+    with pytest.raises(StairError, match=r"needs onnx: pip install 'stair\[onnx\]'"):
+        to_onnx(rules, [Field("a", "number", "a")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
@@ -14,9 +14,13 @@ import pytest
 import sqlglot
 from hypothesis import given
 
-from export_cases import LOTS, SHORT_NAMES, SOME, Case, cases
+from export_cases import LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
+from stair import StairError
+from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.local import LocalRuleSet
+from stair.rules import Rule, RuleSet
+from stair.table import Field
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {
@@ -200,3 +204,85 @@ def _for_duckdb(tree: Any) -> str:
         return node
 
     return str(tree.transform(known).sql("duckdb", identify=True))
+
+
+NUMBER = [Field("a", "number", "a")]
+
+
+def _one(clause: Any, features: Sequence[str] = ("a",)) -> RuleSet:
+    return RuleSet((Rule((clause,), 1),), (0, 1), tuple(features), 0, (1.0, 1.0), 1)
+
+
+def test_a_column_in_single_precision_is_compared_in_double() -> None:
+    """DuckDB read 0.1 as a decimal, rounded it to single precision, and missed 0.1f > 0.1."""
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE data AS SELECT 0.1::FLOAT AS a")
+        query = to_sql(_one(Interval("a", 0.1)), NUMBER)
+        assert con.execute(query).fetchall() == [(np.float32(0.1), 1, 1)]
+
+
+def test_a_dialect_that_is_not_known_is_refused() -> None:
+    rules = RuleSet((), ("a", "b"), (), "a", (1.0, 1.0), "b")
+    with pytest.raises(StairError, match=r"dialects are duckdb.*Did you mean \"postgres\""):
+        to_sql(rules, [], dialect="postgrs")
+    assert "NULL AS INTEGER) AS stair_rule" in to_sql(rules, [])
+    assert to_sql(rules, [], dialect="tsql") == to_sql(rules, [], dialect="sqlserver")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "most"), [("postgres", 63), ("mysql", 64), ("sqlserver", 128), ("snowflake", 255)]
+)
+def test_a_name_that_a_database_would_cut_is_refused(dialect: str, most: int) -> None:
+    """PostgreSQL cuts a longer name silently, and would then find another column, or none."""
+    for name in ("x" * most, "x" * (most + 1)):
+        rules, fields = _one(Interval(name, 0.0), [name]), [Field(name, "number", name)]
+        if len(name) == most:
+            assert name in to_sql(rules, fields, dialect=dialect)
+            continue
+        with pytest.raises(StairError, match=f"at most {most}; rename it"):
+            to_sql(rules, fields, dialect=dialect)
+        with pytest.raises(StairError, match=f"at most {most}; rename it"):
+            to_sql(_one(Interval("a", 0.0)), NUMBER, name, dialect)
+    if dialect == "postgres":
+        with pytest.raises(StairError, match="has 64 bytes"):
+            to_sql(_one(Interval("a", 0.0)), NUMBER, "é" * 32, dialect)
+    for name in NAMES:  # no limit in these
+        to_sql(_one(Interval(name, 0.0), [name]), [Field(name, "number", name)], dialect="duckdb")
+
+
+def test_a_table_in_a_schema() -> None:
+    text = to_sql_view(_one(Interval("a", 0.0)), NUMBER, ("sales", "my.table"), dialect="postgres")
+    assert 'CREATE VIEW "sales"."my.table_labelled" AS' in text
+    assert 'FROM "sales"."my.table"' in text
+
+
+@given(cases(local=True))
+def test_rules_for_partitions_need_a_subquery(case: Case) -> None:
+    with pytest.raises(StairError, match="write a query or a view"):
+        to_sql_case(case.rules, case.fields)
+    with pytest.raises(StairError, match="write a query or a view"):
+        to_sql_predicates(case.rules, case.fields)
+
+
+def test_databases_that_compare_loosely_are_told_not_to() -> None:
+    """MySQL and SQL Server take É for e, and DE for de, unless the comparison says otherwise."""
+    fields = [Field("a", "category", "a")]
+    among = _one(Among("a", ("DE",)))
+    assert "COLLATE Latin1_General_100_BIN2" in to_sql(among, fields, dialect="sqlserver")
+    assert "AS BINARY) IN (CAST(" in to_sql(among, fields, dialect="mysql")
+    text = to_sql(_one(Mentions("a", "né")), [Field("a", "text", "a")], dialect="mysql")
+    assert "REPLACE(`a`, 'N', 'n')" in text
+
+
+@pytest.mark.parametrize("dialect", REMOTE)
+def test_without_sqlglot_other_databases_get_a_plain_sentence(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three that are written by hand need nothing."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(StairError, match=r"needs sqlglot: pip install 'stair\[sql\]'"):
+        to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=dialect)
+    for name in TYPES:
+        assert to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=name)

@@ -5,33 +5,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stair.clauses import number_in_words
 from stair.export.text import percent
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
 
-if TYPE_CHECKING:
-    from stair.export.json import SavedRules
-    from stair.summary import Summary
-
 _MARKED: Final = re.compile(r"([\\`*_\[\]|~$])")
 
 
-def to_sentences(saved: Summary | SavedRules) -> str:
+def to_sentences(rules: RuleSet) -> str:
     """One sentence for each rule, and one for everything else."""
     lines = []
-    for heading, rules in _parts(saved.rules):
+    for heading, numbered in _parts(rules):
         lines += [f"{one_line(heading)}:"] if heading else []
-        lines += [f"{k}. {one_line(f'{verdict(saved.rules, rule)}: {rule}')}" for k, rule in rules]
-    lines.append(f"Everything else: {one_line(saved.rules.label_name(saved.rules.default))}")
+        lines += [f"{k}. {one_line(f'{verdict(rules, rule)}: {rule}')}" for k, rule in numbered]
+    lines.append(f"Everything else: {one_line(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"
 
 
-def to_markdown(saved: Summary | SavedRules) -> str:
+def to_markdown(rules: RuleSet) -> str:
     """The same as Markdown: a numbered list, with a heading for each partition."""
-    rules = saved.rules
     lines = []
     for heading, numbered in _parts(rules):
         lines += [f"**{_plain(heading)}**", ""] if heading else []

@@ -30,7 +30,8 @@ TIMES = ["2024-01-01", "2024-05-01T10:20:30", "2024-05-01T10:20:30.250000", "196
 LABELS = ("in'lier", "outlier\n")
 
 LOTS = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
-SOME = settings(LOTS, max_examples=40)
+SOME = settings(LOTS, max_examples=25)
+FEW = settings(LOTS, max_examples=5)
 
 
 class Case(NamedTuple):

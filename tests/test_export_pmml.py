@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 
-from export_cases import LOTS, Case, cases
+from export_cases import FEW, LOTS, Case, cases
 from stair import StairError
 from stair.clauses import Among
 from stair.export.pmml import to_pmml
@@ -112,6 +112,7 @@ def test_pmml_labels_rows_as_the_rules_do(case: Case) -> None:
     assert [model(row) for row in case.rows(math.nan)] == expected
 
 
+@FEW
 @given(cases(local=True))
 def test_rules_for_partitions_are_refused(case: Case) -> None:
     with pytest.raises(StairError, match="has no nearest partition"):

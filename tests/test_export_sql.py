@@ -14,7 +14,7 @@ import pytest
 import sqlglot
 from hypothesis import given
 
-from export_cases import LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
+from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
 from stair import StairError
 from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
@@ -256,6 +256,7 @@ def test_a_table_in_a_schema() -> None:
     assert 'FROM "sales"."my.table"' in text
 
 
+@FEW
 @given(cases(local=True))
 def test_rules_for_partitions_need_a_subquery(case: Case) -> None:
     with pytest.raises(StairError, match="write a query or a view"):

@@ -95,6 +95,8 @@ def check_name(name: str, dialect: Dialect) -> None:
     """A name that the database would cut off, or cannot hold, is refused."""
     if not name or "\0" in name:
         raise StairError(f"{name!r} cannot be a name in SQL")
+    if dialect.name == "mysql" and max(name) > "\uffff":
+        raise StairError(f'"{name}" has a character that a name in MySQL cannot have; rename it')
     if dialect.longest_name is None:
         return
     length = len(name.encode()) if dialect.in_bytes else len(name)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from hypothesis import given
 
 from export_cases import LOTS, SOME, Case, cases
+from stair import io
+from stair.clauses import Among, Interval, Mentions, Period
 from stair.export.pandas import pandas_labels, pandas_masks, to_pandas
 from stair.export.polars import polars_label, polars_masks, polars_rule, to_polars
 from stair.export.python import to_python
+from stair.export.written import Written
+from stair.rules import Rule, RuleSet
+from stair.table import Field, read_values
 
 
 def _run(text: str) -> dict[str, Any]:
@@ -91,3 +99,92 @@ def _series(values: Any) -> pl.Series:
         return pl.Series(listed, dtype=pl.Float64)
     is_flag = any(isinstance(v, bool) for v in listed)
     return pl.Series(listed, dtype=pl.Boolean if is_flag else pl.String)
+
+
+def test_what_is_inverted_is_inverted_before_anything_else() -> None:
+    """~x.is_in(...).fill_null(False) was written, which inverts last: missing days were covered."""
+    assert str((~Written("x").is_in([1])).fill_null(False)) == "(~x.is_in([1])).fill_null(False)"
+
+
+CLAUSES = (
+    Interval("n", 1.0, missing=True),
+    Among("flag", (True,)),
+    Among("code", (1, 2), negated=True),
+    Among("word", ("DE", "FR")),
+    Period("t", after=np.datetime64("2024-05-01T10:00", "us")),
+    Interval("hour", 9.0, 10.0),
+    Among("day", ("Wednesday",), missing=True),
+    Mentions("note", "e"),
+)
+FIELDS = [
+    Field("n", "number", "n"),
+    Field("flag", "category", "flag"),
+    Field("code", "category", "code"),
+    Field("word", "category", "word"),
+    Field("note", "text", "word"),
+    Field("t", "time", "t"),
+    Field("hour", "number", "t", "hour"),
+    Field("day", "category", "t", "weekday"),
+]
+TIMES = [
+    "2024-05-01T12:20:30+02:00",
+    None,
+    "2024-05-02T00:00:00+02:00",
+    "2023-01-01T00:00:00+00:00",
+]
+
+
+def _pandas_frames() -> list[pd.DataFrame]:
+    """The same rows in several of the types that pandas has for them."""
+    zoned = pd.to_datetime(pd.Series(TIMES), utc=True)
+    naive = zoned.dt.tz_localize(None)
+    return [
+        pd.DataFrame({"n": n, "flag": flag, "code": code, "word": word, "t": t})
+        for n, flag, code, word, t in (
+            (pd.array([1, 2, None, 3], "Int64"), pd.array([True, None, False, True], "boolean"),
+             pd.array([1, None, 3, 2], "Int64"), pd.array(["DE", "FR", None, "x"], "string"),
+             zoned.dt.tz_convert("Europe/Berlin")),
+            ([1.0, 2.0, np.nan, 3.0], np.array([True, None, False, True], dtype=object),
+             [1.0, np.nan, 3.0, 2.0], pd.Categorical(["DE", "FR", None, "x"]),
+             naive.dt.strftime("%Y-%m-%d %H:%M:%S").astype(object).where(naive.notna(), None)),
+            (np.array([1, 2, None, 3], dtype=object), [1.0, np.nan, 0.0, 1.0],
+             np.array([1, None, 3, 2], dtype=object),
+             np.array(["DE", "FR", None, "x"], dtype=object),
+             naive.astype("datetime64[ns]")),
+        )
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", _pandas_frames())
+def test_pandas_in_all_its_types(frame: pd.DataFrame) -> None:
+    """Nullable, categorical and text columns, zoned times: read as `summarize` reads them."""
+    values = read_values(FIELDS, io.from_object(frame).columns)
+    for clause in CLAUSES:
+        rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
+        expected = rules.predict(values).tolist()
+        assert pandas_labels(rules, FIELDS, frame).tolist() == expected, clause
+        exported = _run(to_pandas(rules, FIELDS))
+        assert exported["label"](frame).tolist() == expected, clause
+        label = _run(to_python(rules, FIELDS))["label"]
+        assert [label(row) for row in frame.to_dict("records")] == expected, clause
+
+
+def test_polars_in_all_its_types() -> None:
+    """Whole numbers, categoricals, dates and zoned times."""
+    zoned = pl.Series(TIMES).str.to_datetime(time_zone="UTC", time_unit="ns")
+    frames = [
+        pl.DataFrame({"n": n, "flag": [True, None, False, True], "code": code,
+                      "word": pl.Series(["DE", "FR", None, "x"], dtype=word), "t": t})
+        for n, code, word, t in (
+            ([1, 2, None, 3], [1, None, 3, 2], pl.Categorical,
+             zoned.dt.convert_time_zone("Europe/Berlin")),
+            ([1.0, 2.0, math.nan, 3.0], [1.0, math.nan, 3.0, 2.0], pl.String,
+             zoned.dt.replace_time_zone(None).dt.date()),
+        )
+    ]  # fmt: skip
+    for frame in frames:
+        values = read_values(FIELDS, io.from_object(frame).columns)
+        for clause in CLAUSES:
+            rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
+            found = frame.select(polars_label(rules, FIELDS)).to_series().to_list()
+            assert found == rules.predict(values).tolist(), clause

@@ -2,175 +2,162 @@
 
 from __future__ import annotations
 
+import json
 import math
-import sqlite3
-from dataclasses import replace
+import re
+from html.parser import HTMLParser
 from typing import Any
 
-import duckdb
+import jsonschema
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
+from export_cases import LOTS, SOME, Case, cases
 from stair import StairError
-from stair.clauses import Among, Interval, Mentions, Period
-from stair.export import from_json, to_json, to_sql
+from stair.clauses import Among, Interval
+from stair.export import SavedRules, from_json, to_json, to_markdown, to_sentences
+from stair.export.kinds import KINDS, json_schema
 from stair.export.text import fit, percent, score_in_words
+from stair.export.words import one_line, verdict
+from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
 from stair.summary import summarize
-from stair.table import Field, read_values
 
-NAMES = ["plain", 'quo"te', "it's", "select", "new\nline", "<b>", "😀", "a;--b", "x" * 200]
-WORDS = ["DE", "it's", 'say "hi"', "", "naïve", "É", "%_"]
-TEXTS = ["Refund of É", "refund", "a REFUND!", "naïve", "it's 100%", "ÉCLAIR", ""]
-TIMES = ["2024-01-01", "2024-05-01T10:20:30", "2024-05-01T10:20:30.250000"]
+SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema()))
 
 
-@st.composite
-def tables_and_rules(draw: st.DrawFn) -> tuple[list[Field], dict[str, Any], RuleSet]:
-    """A table with one column of each kind under hostile names, and rules that speak of them."""
-    names = draw(st.permutations(NAMES))[:5]
-    n = draw(st.integers(1, 12))
+@LOTS
+@given(cases())
+def test_json_reads_back_to_equal_rules(case: Case) -> None:
+    """With no data behind it; and what is written is what the published schema says."""
+    saved = SavedRules(case.rules, tuple(case.fields), {"source": "s"})
+    text = to_json(saved)
+    assert from_json(text) == saved
+    SCHEMA.validate(json.loads(text))
+    assert to_json(from_json(text)) == text
 
-    def column(values: list[Any], dtype: Any) -> Any:
-        drawn = draw(st.lists(st.sampled_from(values), min_size=n, max_size=n))
-        array = np.empty(n, dtype=dtype)
-        array[:] = drawn
-        return array
 
-    times = [np.datetime64(t, "us") for t in TIMES]
-    table = {
-        names[0]: column([-1.5, 0.0, 0.1, 2.0, 1e300, math.nan], np.float64),
-        names[1]: column([*WORDS, None], object),
-        names[2]: column([*times, np.datetime64("NaT")], "datetime64[us]"),
-        names[3]: column([*TEXTS, None], object),
-        names[4]: column([True, False, None], object),
-    }
-    kinds = ("number", "category", "time", "text", "category")
-    fields = [Field(name, kind, name) for name, kind in zip(names, kinds, strict=True)]  # type: ignore[arg-type]
-    fields += [
-        Field("hour", "number", names[2], "hour"),
-        Field("day", "category", names[2], "weekday"),
-    ]
-    bound = st.sampled_from([-math.inf, -1.0, 0.1, 2.0, math.inf])
-    flag = st.booleans()
-    time = st.sampled_from(times)
-    clause = st.one_of(
-        st.builds(Interval, st.just(names[0]), bound, bound, flag),
-        st.builds(Among, st.just(names[1]),
-                  st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), flag, flag),
-        st.builds(lambda t, m: Period(names[2], after=t, missing=m), time, flag),
-        st.builds(lambda t, m: Period(names[2], until=t, missing=m), time, flag),
-        st.builds(Mentions, st.just(names[3]),
-                  st.sampled_from(["refund", "é", "É", "it's", "%"]), flag),
-        st.builds(Among, st.just(names[4]), st.just((True,)), flag, flag),
-        st.builds(Interval, st.just("hour"), st.sampled_from([-math.inf, 9.0]), bound, flag),
-        st.builds(Among, st.just("day"), st.just(("Monday", "Sunday")), flag, flag),
-    )  # fmt: skip
-    conjunction = st.lists(clause, max_size=3, unique_by=lambda c: c.group).map(tuple)
-    rules = draw(
-        st.lists(st.builds(Rule, conjunction, st.sampled_from(["in'lier", "outlier"])), max_size=4)
+def test_the_schema_is_itself_valid() -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(json_schema()))
+
+
+@pytest.mark.parametrize("method", ["stair", "local"])
+def test_the_json_of_a_summary_is_what_the_schema_says(method: str) -> None:
+    rng = np.random.default_rng(0)
+    table = {"a": rng.normal(size=200), "b": rng.choice(["x", "y"], 200)}
+    summary = summarize(table, labels=(table["a"] > 1).astype(int), method=method)
+    SCHEMA.validate(json.loads(summary.to_json()))
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3)
+    | st.sampled_from(["now", "NaT", "2024", 10**400, -1, "number", "category"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner,
+                                                                max_size=2),
+    max_leaves=3,
+)  # fmt: skip
+
+
+@LOTS
+@given(cases(), st.data())
+def test_a_broken_file_gets_one_sentence(case: Case, data: Any) -> None:
+    """Whatever is taken out or put in: a StairError or rules that can be asked, nothing else."""
+    document = json.loads(to_json(SavedRules(case.rules, tuple(case.fields), {})))
+    place: Any = document
+    while True:
+        key = data.draw(st.sampled_from(sorted(place)) if isinstance(place, dict)
+                        else st.integers(0, len(place) - 1))  # fmt: skip
+        inside = place[key]
+        if isinstance(inside, dict | list) and inside and data.draw(st.booleans()):
+            place = inside
+            continue
+        if data.draw(st.booleans()):
+            del place[key]
+        else:
+            place[key] = data.draw(ANYTHING)
+        break
+    text = json.dumps(document)
+    try:
+        saved = from_json(text)
+    except StairError as error:
+        assert "\n" not in str(error)
+        return
+    assert from_json(to_json(saved)) == saved
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "is not JSON"), ("{}", "no stair rules"), ("[" * 100_000, "is not JSON"),
+     ('{"format": "stair-rules", "version": 2}', "has version 2 of the format"),
+     ('{"format": "stair-rules", "version": true}', "has version True"),
+     ('{"format": "stair-rules", "version": 1}', "is damaged")],
+)  # fmt: skip
+def test_a_file_of_something_else_gets_a_plain_sentence(text: str, words: str) -> None:
+    with pytest.raises(StairError, match=words):
+        from_json(text)
+
+
+def _rules(*rules: Rule) -> RuleSet:
+    return RuleSet(rules, (0, 1), ("amount", "country"), 0, (100.0, 38.0), 1)
+
+
+def test_a_rule_is_a_sentence_that_a_colleague_can_read() -> None:
+    rule = Rule(
+        (Interval("amount", 4180), Among("country", ("FR", "DE"), negated=True)),
+        1,
+        ((0, 3.0), (1, 38.0)),
     )
-    features = tuple(f.name for f in fields)
-    classes = ("in'lier", "outlier")
-    rule_set = RuleSet(tuple(rules), classes, features, classes[0], (1.0, 1.0), "outlier")
-    return fields, table, rule_set
+    assert to_sentences(_rules(rule)) == (
+        "1. Outlier (93% of 41 rows): amount > 4180 and country not in {DE, FR}\n"
+        "Everything else: inlier\n"
+    )
+    assert to_markdown(_rules(rule, Rule((), 0))) == (
+        "1. **Outlier (93% of 41 rows)**: amount > 4180 and country not in {DE, FR}\n"
+        "2. **Inlier**: everything\n"
+        "\n"
+        "**Everything else**: inlier\n"
+    )
 
 
-LOTS = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+class _Text(HTMLParser):
+    """The text of a page, and its tags."""
 
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.tags = "", set()
+        self.feed(html)
 
-def _expected(fields: list[Field], table: dict[str, Any], rules: RuleSet) -> list[Any]:
-    values = read_values(fields, table)
-    numbers = rules.assign(values)
-    return list(zip(rules.labels_of(numbers).tolist(), (numbers + 1).tolist(), strict=True))
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
-
-@LOTS
-@given(tables_and_rules())
-def test_sql_in_duckdb_selects_what_the_rules_select(drawn: Any) -> None:
-    """Hostile names, quotes, NaN (which DuckDB thinks is larger than 1), NULL, times and text."""
-    fields, table, rules = drawn
-    kinds = {"f": "DOUBLE", "M": "TIMESTAMP", "O": "VARCHAR"}
-    with duckdb.connect() as con:
-        types = [
-            "BOOLEAN" if name == fields[4].name else kinds[values.dtype.kind]
-            for name, values in table.items()
-        ]
-        columns = ", ".join(
-            '"{}" {}'.format(name.replace('"', '""'), kind)
-            for name, kind in zip(table, types, strict=True)
-        )
-        con.execute(f'CREATE TABLE "my ""table" ({columns}, place INTEGER)')
-        for place, row in enumerate(_rows(table, missing_number=math.nan)):
-            con.execute(
-                f'INSERT INTO "my ""table" VALUES ({", ".join("?" * (len(row) + 1))})',
-                [*row, place],
-            )
-        query = to_sql(rules, fields, 'my "table', "duckdb").rstrip().rstrip(";")
-        found = con.execute(
-            f"SELECT stair_label, coalesce(stair_rule, 0) FROM ({query}\n) ORDER BY place"
-        ).fetchall()
-    assert found == _expected(fields, table, rules)
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        del attrs
+        self.tags.add(tag)
 
 
 @LOTS
-@given(tables_and_rules())
-def test_sql_in_sqlite_selects_what_the_rules_select(drawn: Any) -> None:
-    """SQLite has no NaN and no times: NULL and text in their place."""
-    fields, table, rules = drawn
-    connection = sqlite3.connect(":memory:")
-    columns = ", ".join('"{}"'.format(name.replace('"', '""')) for name in table)
-    connection.execute(f"CREATE TABLE t ({columns}, place)")
-    for place, row in enumerate(_rows(table, missing_number=None)):
-        connection.execute(
-            f"INSERT INTO t VALUES ({', '.join('?' * (len(row) + 1))})",
-            [str(v) if hasattr(v, "year") else v for v in row] + [place],
-        )
-    query = to_sql(rules, fields, "t", "sqlite").rstrip().rstrip(";")
-    found = connection.execute(
-        f"SELECT stair_label, coalesce(stair_rule, 0) FROM ({query}\n) ORDER BY place"
-    ).fetchall()
-    connection.close()
-    assert found == _expected(fields, table, rules)
+@given(cases())
+def test_no_name_breaks_markdown(case: Case) -> None:
+    """A reader of Markdown sees the sentences to the letter, with no tag or table in them."""
+    page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    shown = _Text(page.render(to_markdown(case.rules)))
+    assert shown.tags <= {"ol", "li", "p", "strong"}
+    seen = re.sub(r"\s+", "", shown.text)
+    for rule in case.rules:
+        words = one_line(f"{verdict(case.rules, rule)}: {rule}")
+        assert re.sub(r"\s+", "", words) in seen
 
 
-def _rows(table: dict[str, Any], missing_number: float | None) -> list[list[Any]]:
-    """The rows as Python values; times as datetime."""
-    columns = []
-    for values in table.values():
-        is_time = values.dtype.kind == "M"
-        listed = (values.astype("datetime64[us]") if is_time else values).tolist()
-        if values.dtype.kind == "f":
-            listed = [missing_number if math.isnan(v) else v for v in listed]
-        columns.append(listed)
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def test_a_dialect_that_is_not_known_is_refused() -> None:
-    rules = RuleSet((), ("a", "b"), (), "a", (1.0, 1.0), "b")
-    with pytest.raises(StairError, match="dialects are duckdb"):
-        to_sql(rules, [], dialect="oracle")
-    assert "NULL AS stair_rule" in to_sql(rules, [])
-
-
-@LOTS
-@given(tables_and_rules())
-def test_json_reads_back_to_equal_rules(drawn: Any) -> None:
-    """Through the file's own functions, with no data behind it."""
-    from types import SimpleNamespace
-
-    fields, _, rules = drawn
-    counts = tuple(zip(rules.classes, (1.0, 2.5), strict=True))
-    rules = replace(rules, rules=tuple(replace(rule, counts=counts) for rule in rules))
-    summary: Any = SimpleNamespace(
-        rules=rules, fields=fields, method="stair", score=0.9, score_name="F1", min_score=0.8,
-        n_rows=3, meaning="m", source="s", held_out=(), left_out={}, settings={}, versions={},
-    )  # fmt: skip
-    saved = from_json(to_json(summary))
-    assert saved.rules == rules
-    assert saved.fields == tuple(fields)
+@SOME
+@given(cases())
+def test_a_sentence_is_one_line(case: Case) -> None:
+    """Whatever line breaks are in names, values and labels."""
+    partitions = len(case.rules.partitions) if isinstance(case.rules, LocalRuleSet) else 0
+    lines = to_sentences(case.rules).splitlines()
+    assert len(lines) == len(case.rules) + partitions + 1
 
 
 def test_nothing_in_a_rules_file_is_believed() -> None:
@@ -219,3 +206,16 @@ def test_a_missing_date_reads_back_as_a_missing_date() -> None:
     dates = np.array(["2024-01-01", "NaT", "2024-01-01", "2024-01-02"] * 5, dtype="datetime64[us]")
     summary = summarize({"day": dates}, labels=np.isnat(dates))
     assert from_json(to_json(summary)).rules == summary.rules
+
+
+def test_every_kind_has_a_method() -> None:
+    """What the command writes, a summary and saved rules write too."""
+    methods = {"text": "to_sentences"} | {k: f"to_{k}" for k in KINDS if k != "text"}
+    X = np.arange(20.0)[:, None]
+    summary = summarize(X, labels=(X[:, 0] > 12).astype(int))
+    saved = from_json(summary.to_json())
+    for method in methods.values():
+        content = getattr(summary, method)()
+        assert content
+        if method != "to_json":
+            assert content == getattr(saved, method)()

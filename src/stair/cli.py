@@ -145,7 +145,7 @@ def summarize(
         Path | None, typer.Option(help="Write the rules as SQL.", rich_help_panel="Output")
     ] = None,
     dialect: Annotated[
-        str, typer.Option(help="duckdb, postgres or sqlite.", rich_help_panel="Output")
+        str, typer.Option(help="duckdb, postgres, sqlite, …", rich_help_panel="Output")
     ] = "duckdb",
     html: Annotated[
         Path | None, typer.Option(help="Write a report as HTML.", rich_help_panel="Output")
@@ -241,6 +241,53 @@ def apply(
             typer.echo(coverage_table(saved, applied, frame.source, _width()))
             if output is not None:
                 typer.echo(f" Wrote {output}.")
+
+
+@app.command()
+def export(
+    rules: Annotated[Path | None, typer.Argument(help="Rules saved with summarize --json.")] = None,
+    to: Annotated[
+        str,
+        typer.Option(help="text, markdown, json, sql, pandas, polars, python, onnx or pmml."),
+    ] = "text",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write it; else it is printed.")
+    ] = None,
+    dialect: Annotated[
+        str,
+        typer.Option(
+            help="duckdb, postgres, sqlite, spark, bigquery, snowflake, sqlserver or mysql.",
+            rich_help_panel="SQL",
+        ),
+    ] = "duckdb",
+    table: Annotated[str, typer.Option(help="The table to label.", rich_help_panel="SQL")] = "data",
+    form: Annotated[
+        str, typer.Option(help="query, view, case or conditions.", rich_help_panel="SQL")
+    ] = "query",
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of a rules file.")
+    ] = False,
+) -> None:
+    """Saved rules as something else: SQL, code, a model, sentences."""
+    with _plain_errors():
+        from stair import io
+        from stair.errors import StairError
+        from stair.export import kinds
+
+        _check_outputs(output)
+        if schema:
+            content: str | bytes = kinds.json_schema()
+        elif rules is None:
+            raise StairError("which rules? Give a file saved by summarize --json, or --schema")
+        else:
+            kinds.check_kind(to, form)
+            if to == "onnx" and output is None:
+                raise StairError("ONNX is not text; say where to write it with --output FILE")
+            content = kinds.export(_saved(rules), to, table, dialect, form)
+        if output is not None:
+            io.atomic_write(output, content)
+        elif isinstance(content, str):
+            typer.echo(content, nl=False)
 
 
 @app.command()

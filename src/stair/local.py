@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stair.match import all_matches, first_match
 from stair.rules import Explanation, Rows, RuleSet
-from stair.space import Space, squared_distances
+from stair.space import Space
 
 NOWHERE: Final = Space(())
 
@@ -51,8 +51,9 @@ class LocalRuleSet(RuleSet):
         """The number of the partition of each row: the nearest center, the first of equals."""
         table = Rows(X, self.features)
         centers = np.array([partition.center for partition in self.partitions])
-        routed: NDArray[np.intp] = squared_distances(self.space.place(table.get), centers).argmin(1)
-        return routed
+        distances = self.space.distances(self.space.place(table.get), centers)
+        nearest: NDArray[np.intp] = distances.argmin(axis=1)
+        return nearest
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         table = Rows(X, self.features)

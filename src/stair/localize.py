@@ -18,7 +18,7 @@ from stair.local import LocalRuleSet, Partition
 from stair.objective import f1, reaches
 from stair.partition import FloorOn, Local, learn_local
 from stair.rules import Leaf, Rule, rule_set_of
-from stair.space import Space, space_of, squared_distances
+from stair.space import Space, space_of
 from stair.table import Table
 
 STARTS: Final = (2, 4, 8)
@@ -90,7 +90,7 @@ def _rule_set(
     names = tuple(f.name for f in table.fields)
     counts = np.bincount(codes, minlength=len(classes))
     default = 1 - positive if positive is not None else int(counts.argmax())
-    routed = squared_distances(places, local.centers).argmin(axis=1)
+    routed = space.distances(places, local.centers).argmin(axis=1)
     rules: list[Rule] = []
     partitions: list[Partition] = []
     for number, leaves in enumerate(local.leaves):

@@ -70,6 +70,24 @@ class Space:
         parts = [axis.place(column(axis.feature)) for axis in self.axes]
         return np.column_stack(parts) / math.sqrt(len(self.axes))
 
+    def distances(self, places: Matrix, centers: Matrix) -> Matrix:
+        """Squared, from each row to each center, added up attribute by attribute.
+
+        The order of the sum is part of its meaning: SQL and the other endings add up in the same
+        order, and so find the same nearest center to the last bit, ties included.
+        """
+        found = np.zeros((len(places), len(centers)))
+        for k, center in enumerate(centers):
+            start = 0
+            for axis in self.axes:
+                part = np.zeros(len(places))
+                with np.errstate(over="ignore"):  # beyond 1e154 every center is infinitely far
+                    for j in range(start, start + axis.width):
+                        part += (places[:, j] - center[j]) ** 2
+                found[:, k] += part
+                start += axis.width
+        return found
+
 
 def space_of(
     features: Sequence[tuple[str, str]],

@@ -18,6 +18,7 @@ from stair import io
 from stair.distill import EFFORTS, Effort
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
+from stair.export.endings import Endings, written
 from stair.grow import Step
 from stair.intake import read_table, read_verdict
 from stair.learn import (
@@ -37,7 +38,7 @@ from stair.table import Field, choose_fields, read_values
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class Summary(Endings):
     """Rules with their evidence and where they come from. Print it, or ask it about a row."""
 
     rules: RuleSet
@@ -116,21 +117,13 @@ class Summary:
         """The rules as JSON; written to a file where a path is given."""
         from stair.export import to_json
 
-        return _written(to_json(self), path)
-
-    def to_sql(
-        self, table: str = "data", path: str | Path | None = None, dialect: str = "duckdb"
-    ) -> str:
-        """The rules as a query that labels each row of a table."""
-        from stair.export import to_sql
-
-        return _written(to_sql(self.rules, self.fields, table, dialect), path)
+        return written(to_json(self), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """A page of its own with the rules and what speaks for them."""
         from stair.report import to_html
 
-        return _written(to_html(self), path)
+        return written(to_html(self), path)
 
     def is_outlier(self) -> NDArray[np.bool_]:
         """Which of the rows that were learned from are outliers by their labels."""
@@ -350,12 +343,6 @@ def _versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scikit-learn": version("scikit-learn"),
     }
-
-
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        io.atomic_write(Path(path), text)
-    return text
 
 
 def _row_as_table(row: Any, summary: Summary) -> Any:

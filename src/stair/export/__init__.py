@@ -1,7 +1,21 @@
-"""Rules turned into words, JSON and SQL: the edge of the house, one file for each ending."""
+"""Rules that travel: the edge of the house, one file for each ending."""
 
 from stair.export.json import SavedRules, from_json, load, to_json
-from stair.export.sql import DIALECTS, to_sql
+from stair.export.sql import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.export.text import to_text
+from stair.export.words import to_markdown, to_sentences
 
-__all__ = ["DIALECTS", "SavedRules", "from_json", "load", "to_json", "to_sql", "to_text"]
+__all__ = [
+    "DIALECTS",
+    "SavedRules",
+    "from_json",
+    "load",
+    "to_json",
+    "to_markdown",
+    "to_sentences",
+    "to_sql",
+    "to_sql_case",
+    "to_sql_predicates",
+    "to_sql_view",
+    "to_text",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -12,6 +13,7 @@ import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.errors import StairError
+from stair.export.endings import Endings
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
 from stair.space import Axis, Space
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "stair-rules"
 VERSION: Final = 1
+_TIME: Final = re.compile(r"[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?")
 
 
 @dataclass(frozen=True, slots=True)
-class SavedRules:
+class SavedRules(Endings):
     """What a rules file holds: the rules, the fields they speak of, and how they were learned."""
 
     rules: RuleSet
@@ -33,26 +36,13 @@ class SavedRules:
     facts: dict[str, Any]
 
 
-def to_json(summary: Summary) -> str:
+def to_json(summary: Summary | SavedRules) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
     rules = summary.rules
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "facts": {
-            "method": summary.method,
-            "score": summary.score,
-            "score_name": summary.score_name,
-            "floor": summary.min_score,
-            "total_length": rules.total_length,
-            "rows": summary.n_rows,
-            "label": summary.meaning,
-            "source": summary.source,
-            "held_out": list(summary.held_out),
-            "left_out": dict(summary.left_out),
-            "settings": dict(summary.settings),
-            "versions": dict(summary.versions),
-        },
+        "facts": summary.facts if isinstance(summary, SavedRules) else _facts(summary),
         "classes": list(rules.classes),
         "outlier": rules.positive,
         "default": rules.default,
@@ -65,22 +55,40 @@ def to_json(summary: Summary) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
+def _facts(summary: Summary) -> dict[str, Any]:
+    return {
+        "method": summary.method,
+        "score": summary.score,
+        "score_name": summary.score_name,
+        "floor": summary.min_score,
+        "total_length": summary.rules.total_length,
+        "rows": summary.n_rows,
+        "label": summary.meaning,
+        "source": summary.source,
+        "held_out": list(summary.held_out),
+        "left_out": dict(summary.left_out),
+        "settings": dict(summary.settings),
+        "versions": dict(summary.versions),
+    }
+
+
 def from_json(text: str, source: str = "the rules") -> SavedRules:
     """Read rules back. A broken or unknown file gets one plain sentence."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StairError(f"{source} is not JSON ({error}); expected rules saved by stair") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StairError(f"{source} has no stair rules in it; expected a file made by --json")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if isinstance(version, bool) or version != VERSION:
         raise StairError(
             f"{source} has version {document.get('version')!r} of the format, but this stair "
             f"reads version {VERSION}; install a newer stair or save the rules again"
         )
     try:
         return _read(document)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise StairError(
             f"{source} is damaged ({type(error).__name__}: {error}); save the rules again"
         ) from None
@@ -117,7 +125,7 @@ def _read(document: dict[str, Any]) -> SavedRules:
     rule_set = RuleSet(rules, classes, features, default, totals, positive)
     if "partitions" in document:
         rule_set = _with_routing(rule_set, document)
-    return SavedRules(rule_set, fields, dict(document["facts"]))
+    return SavedRules(rule_set, fields, dict(_mapping(document["facts"])))
 
 
 def _routing_to_json(rules: LocalRuleSet) -> dict[str, Any]:
@@ -144,10 +152,13 @@ def _with_routing(rules: RuleSet, document: dict[str, Any]) -> LocalRuleSet:
              tuple(_scalar(v) for v in a["values"]))
         for a in document["space"]
     )  # fmt: skip
+    for axis in axes:
+        if axis.feature not in rules.features or axis.kind not in KINDS or axis.scale == 0:
+            raise ValueError(f"no distance can be measured along {axis.feature!r}")
     width = sum(axis.width for axis in axes)
     partitions = tuple(
         Partition(tuple(_number(c) for c in p["center"]), _number(p["rows"]),
-                  int(_number(p["rules"])), _text(p["description"]))
+                  _count(p["rules"]), _text(p["description"]))
         for p in document["partitions"]
     )  # fmt: skip
     if any(len(p.center) != width for p in partitions) or not partitions:
@@ -190,7 +201,7 @@ def _rule_from_json(found: dict[str, Any], classes: tuple[Any, ...]) -> Rule:
         raise ValueError(f"label {label!r} is not among the classes")
     counts = [_number(c) for c in found["counts"]]
     clauses = tuple(_clause_from_json(c) for c in found["clauses"])
-    return Rule(clauses, label, tuple(zip(classes, counts, strict=True)))
+    return Rule(clauses, label, tuple(zip(classes, counts, strict=True)) if counts else ())
 
 
 def _clause_to_json(clause: Clause) -> dict[str, Any]:
@@ -233,7 +244,7 @@ def _clause_from_json(found: dict[str, Any]) -> Clause:
     if "after" in found:
         free = Period(feature)
         after, until = (
-            given if found[key] is None else np.datetime64(_text(found[key]), "us")
+            given if found[key] is None else _time(found[key])
             for key, given in (("after", free.after), ("until", free.until))
         )
         return Period(feature, after, until, missing, _flag(found["whole_days"]))
@@ -246,10 +257,28 @@ def _clause_from_json(found: dict[str, Any]) -> Clause:
     )
 
 
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected names with values, got {value!r}")
+    return value
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, got {value!r}")
     return value
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise TypeError(f"expected a whole number, got {value!r}")
+    return value
+
+
+def _time(value: Any) -> np.datetime64:
+    if not _TIME.fullmatch(_text(value)):  # numpy would also read "now"
+        raise ValueError(f"expected a time, got {value!r}")
+    return np.datetime64(value, "us")
 
 
 def _flag(value: Any) -> bool:

@@ -1,0 +1,49 @@
+"""The kinds of export by name, as the command knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from typing import Final
+
+from stair.errors import StairError, did_you_mean
+from stair.export.json import SavedRules, to_json
+
+SQL_FORMS: Final = ("query", "view", "case", "conditions")
+_PLAIN: Final[dict[str, Callable[[SavedRules], str | bytes]]] = {
+    "text": SavedRules.to_sentences,
+    "markdown": SavedRules.to_markdown,
+    "json": to_json,
+    "pandas": SavedRules.to_pandas,
+    "polars": SavedRules.to_polars,
+    "python": SavedRules.to_python,
+    "onnx": SavedRules.to_onnx,
+    "pmml": SavedRules.to_pmml,
+}
+KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml")
+
+
+def check_kind(kind: str, form: str) -> None:
+    for given, known, what in ((kind, KINDS, "kind of export"), (form, SQL_FORMS, "form of SQL")):
+        if given not in known:
+            hint = did_you_mean(given, known)
+            raise StairError(f'no {what} "{given}"; there are {", ".join(known)}.{hint}')
+
+
+def export(saved: SavedRules, kind: str, table: str, dialect: str, form: str) -> str | bytes:
+    """Saved rules in another form; only ONNX gives bytes."""
+    check_kind(kind, form)
+    if kind != "sql":
+        return _PLAIN[kind](saved)
+    if form == "conditions":
+        return "".join(f"{condition}\n" for condition in saved.to_sql_predicates(dialect))
+    if form == "case":
+        return f"{saved.to_sql_case(dialect)}\n"
+    if form == "view":
+        return saved.to_sql_view(table, dialect=dialect)
+    return saved.to_sql(table, dialect=dialect)
+
+
+def json_schema() -> str:
+    """The JSON Schema of a rules file."""
+    return resources.files("stair.export").joinpath("rules.schema.json").read_text("utf-8")

@@ -1,0 +1,365 @@
+"""Rules as one ONNX graph, of as many nodes for a thousand rules as for one.
+
+Clauses are rows of constants: each is compared with its column in one step for all of them, and a
+matrix says which clause belongs to which rule. Numbers are doubles and times are whole
+microseconds, so bounds are exact. Only a term that a text must mention costs a node of its own.
+
+Each column is an input of shape (rows, 1) under its own name; `onnx_inputs` makes them. ONNX has no
+missing values: a missing number is NaN, a missing time is the smallest int64, and a missing text is
+the character U+FFFF, which no text may contain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Among, Interval, Mentions, Period, folded
+from stair.errors import StairError
+from stair.export.needs import category_types, needed_fields, refuse_mixed
+from stair.export.onnx_graph import Graph, input_of
+from stair.export.python import plain
+from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
+from stair.export.terms import term_pattern
+from stair.local import LocalRuleSet
+from stair.rules import RuleSet
+from stair.table import WEEKDAYS, Field
+
+MISSING_TEXT: Final = "\uffff"
+MISSING_TIME: Final = -(2**63)
+_DAY: Final = 86_400_000_000
+_HOUR: Final = 3_600_000_000
+
+
+def to_onnx(rules: RuleSet, fields: Sequence[Field]) -> bytes:
+    """A model with two outputs: stair_label, and stair_rule (from 1; 0 where no rule covers)."""
+    columns = _Columns(rules, fields)
+    if not columns.inputs:
+        raise StairError("the rules speak of no column, so ONNX has nothing to compute")
+    graph = Graph()
+    values = columns.read(graph)
+    covered = _covered(rules, graph, columns, values)
+    if isinstance(rules, LocalRuleSet):
+        covered = graph.add("And", covered, _in_partition(rules, graph, columns, values))
+    first = graph.add("ArgMax", graph.cast(covered, np.int32), axis=1, keepdims=0)
+    numbers = np.array([*range(1, len(rules) + 1), 0], dtype=np.int64)
+    labels = _labels(rules)
+    outputs: dict[str, Any] = {}
+    for name, table in (("stair_label", labels), ("stair_rule", numbers)):
+        while name in columns.inputs:
+            name += "_"
+        outputs[graph.add("Gather", graph.constant(table), first, name=name)] = table.dtype
+    return graph.model(columns.inputs, outputs, "Rules written by stair")
+
+
+def onnx_inputs(
+    rules: RuleSet, fields: Sequence[Field], table: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """The columns of a table as the model wants them: what to give to a session's `run`."""
+    columns = _Columns(rules, fields)
+    found = {}
+    for source, dtype in columns.inputs.items():
+        field = columns.field_of[source]
+        if dtype == np.int64:
+            times = Field(source, "time", source).values(table)
+            array = times.astype(np.int64)
+        else:
+            values = field.values(table)
+            if dtype == np.float64:
+                array = np.array([np.nan if v is None else v for v in values.tolist()], dtype=dtype)
+            else:
+                listed = [MISSING_TEXT if v is None else str(v) for v in values.tolist()]
+                array = np.array(listed, dtype=object)
+        found[input_of(source)] = array[:, None]
+    return found
+
+
+def _labels(rules: RuleSet) -> NDArray[Any]:
+    listed = [plain(rule.label) for rule in rules.rules] + [plain(rules.default)]
+    if any(isinstance(label, str) for label in listed):
+        return np.array([str(label) for label in listed], dtype=object)
+    kind = np.float64 if any(isinstance(label, float) for label in listed) else np.int64
+    return np.array(listed, dtype=kind)
+
+
+class _Columns:
+    """Where each field is found: in the matrix of numbers, of times or of texts, and at what place.
+
+    Hours and weekdays are numbers that the graph works out from the times.
+    """
+
+    def __init__(self, rules: RuleSet, fields: Sequence[Field]) -> None:
+        self.types = category_types(rules)
+        refuse_mixed(self.types, "an input of ONNX")
+        self.inputs: dict[str, Any] = {}
+        self.field_of: dict[str, Field] = {}
+        self.parts: list[Field] = []
+        self.place: dict[str, tuple[str, int]] = {}
+        sources: dict[str, list[str]] = {"numbers": [], "times": [], "texts": []}
+        for field in needed_fields(rules, fields):
+            matrix, dtype = self._matrix_of(field)
+            if field.source not in sources[matrix]:
+                sources[matrix].append(field.source)
+                self.field_of.setdefault(field.source, field)
+            if self.inputs.setdefault(field.source, dtype) != dtype:
+                raise StairError(f'"{field.source}" is read as two types, which ONNX cannot do')
+            if field.part is None:
+                self.place[field.name] = (matrix, sources[matrix].index(field.source))
+            else:
+                self.parts.append(field)
+        self.sources = sources
+        for field in self.parts:
+            self.place[field.name] = ("numbers", len(sources["numbers"]) + self.parts.index(field))
+
+    def _matrix_of(self, field: Field) -> tuple[str, Any]:
+        if field.kind == "time" or field.part is not None:
+            return "times", np.dtype(np.int64)
+        if field.kind == "number" or self.types.get(field.name) in ("numbers", "flags"):
+            return "numbers", np.dtype(np.float64)
+        return "texts", np.dtype(object)
+
+    def read(self, graph: Graph) -> dict[str, str]:
+        """The matrices as values of the graph."""
+        found = {
+            matrix: graph.add("Concat", *map(input_of, names), axis=1)
+            for matrix, names in self.sources.items()
+            if names
+        }
+        if self.parts:
+            numbers = [found["numbers"]] if "numbers" in found else []
+            found["numbers"] = graph.add("Concat", *numbers, self._parts(graph, found), axis=1)
+        return found
+
+    def _parts(self, graph: Graph, found: Mapping[str, str]) -> str:
+        """Hours and weekdays (Monday is 0) as numbers, NaN where the time is missing."""
+        places = [self.sources["times"].index(field.source) for field in self.parts]
+        times = graph.take(found["times"], places)
+        in_day = graph.add("Mod", times, graph.constant(np.int64(_DAY)))
+        hour = graph.add("Div", in_day, graph.constant(np.int64(_HOUR)))
+        days = graph.add("Div", graph.add("Sub", times, in_day), graph.constant(np.int64(_DAY)))
+        since_monday = graph.add("Add", days, graph.constant(np.int64(3)))  # 1970 began a Thursday
+        weekday = graph.add("Mod", since_monday, graph.constant(np.int64(7)))
+        is_hour = graph.constant(np.array([[f.part == "hour" for f in self.parts]]))
+        chosen = graph.cast(graph.add("Where", is_hour, hour, weekday), np.float64)
+        gone = graph.add("Equal", times, graph.constant(np.int64(MISSING_TIME)))
+        return graph.add("Where", gone, graph.constant(np.float64(np.nan)), chosen)
+
+    def value(self, feature: str, value: Any) -> Any:
+        """A category as it stands in the matrix."""
+        for field in self.parts:
+            if field.name == feature:
+                return float(WEEKDAYS.index(str(value)))
+        return value if self.place[feature][0] == "texts" else float(value)
+
+    def missing(self, graph: Graph, matrix: str, taken: str) -> str:
+        if matrix == "numbers":
+            return graph.add("IsNaN", taken)
+        if matrix == "times":
+            return graph.add("Equal", taken, graph.constant(np.int64(MISSING_TIME)))
+        return graph.add("Equal", taken, graph.constant(np.array(MISSING_TEXT, dtype=object)))
+
+
+def _covered(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, str]) -> str:
+    """Which rule covers which row (rows × rules), and a last column, the default, that is true."""
+    clauses = [(k, clause) for k, rule in enumerate(rules.rules) for clause in rule.clauses]
+    met: list[str] = []  # rows × some clauses
+    owner: list[int] = []  # the rule of each clause, in the order of `met`
+    for matrix in ("numbers", "times", "texts"):
+        ordered = [
+            (k, c) for k, c in clauses
+            if isinstance(c, Interval | Period) and columns.place[c.feature][0] == matrix
+        ]  # fmt: skip
+        if ordered:
+            met.append(_bounded(graph, columns, values, matrix, [c for _, c in ordered]))
+            owner += [k for k, _ in ordered]
+        named = [
+            (k, c) for k, c in clauses
+            if isinstance(c, Among) and columns.place[c.feature][0] == matrix
+        ]  # fmt: skip
+        if named:
+            met.append(_among(graph, columns, values, matrix, [c for _, c in named]))
+            owner += [k for k, _ in named]
+    mentions = [(k, c) for k, c in clauses if isinstance(c, Mentions)]
+    if mentions:
+        met.append(_mentioned(graph, columns, values, [c for _, c in mentions]))
+        owner += [k for k, _ in mentions]
+    if not met:  # no clause at all: something that is true for each row
+        first = input_of(next(iter(columns.inputs)))
+        met.append(graph.add("Equal", first, first))
+        owner.append(len(rules))
+        belongs = np.zeros((1, len(rules) + 1), dtype=np.float32)
+    else:
+        belongs = np.zeros((len(owner), len(rules) + 1), dtype=np.float32)
+        belongs[range(len(owner)), owner] = 1.0
+    all_met = graph.add("Concat", *met, axis=1)
+    unmet = graph.cast(graph.add("Not", all_met), np.float32)
+    counted = graph.add("MatMul", unmet, graph.constant(belongs))
+    return graph.add("Less", counted, graph.constant(np.float32(0.5)))
+
+
+def _bounded(
+    graph: Graph, columns: _Columns, values: dict[str, str], matrix: str, clauses: Sequence[Any]
+) -> str:
+    """Clauses with bounds: low < x ≤ high, or missing where the clause allows it."""
+    taken = graph.take(values[matrix], [columns.place[c.feature][1] for c in clauses])
+    if matrix == "numbers":
+        low = np.array([c.low for c in clauses], dtype=np.float64)
+        high = np.array([c.high for c in clauses], dtype=np.float64)
+    else:
+        low = np.array([c.after.astype(np.int64) for c in clauses], dtype=np.int64)
+        high = np.array([c.until.astype(np.int64) for c in clauses], dtype=np.int64)
+    inside = graph.add(
+        "And",
+        graph.add("Greater", taken, graph.constant(low)),
+        graph.add("LessOrEqual", taken, graph.constant(high)),
+    )
+    allowed = graph.constant(np.array([c.missing for c in clauses]))
+    gone = columns.missing(graph, matrix, taken)
+    return graph.add("Or", inside, graph.add("And", gone, allowed))
+
+
+def _hits(
+    graph: Graph,
+    columns: _Columns,
+    values: dict[str, str],
+    matrix: str,
+    named: Sequence[tuple[str, Sequence[Any]]],
+    weights: Any,
+) -> str:
+    """For each list of categories of a column the weight (of its place) of the one that is there.
+
+    All pairs of a column and a category are compared at once; a matrix adds up their weights.
+    """
+    pairs = [(j, columns.place[feature][1], columns.value(feature, value), k)
+             for j, (feature, listed) in enumerate(named)
+             for k, value in enumerate(listed)]  # fmt: skip
+    if not pairs:  # only missing values are asked for
+        pairs = [(0, 0, MISSING_TEXT if matrix == "texts" else 0.0, -1)]
+    kind: Any = object if matrix == "texts" else np.float64
+    taken = graph.take(values[matrix], [place for _, place, _, _ in pairs])
+    there = graph.add("Equal", taken, graph.constant(np.array([p[2] for p in pairs], dtype=kind)))
+    matter = np.zeros((len(pairs), len(named)), dtype=np.float32)
+    for row, (j, _, _, k) in enumerate(pairs):
+        matter[row, j] = weights(k)
+    return graph.add("MatMul", graph.cast(there, np.float32), graph.constant(matter))
+
+
+def _among(
+    graph: Graph, columns: _Columns, values: dict[str, str], matrix: str, clauses: Sequence[Among]
+) -> str:
+    if matrix == "times":
+        raise StairError("a time that is read as a category cannot be compared in ONNX")
+    named = [(c.feature, c.values) for c in clauses]
+    hits = _hits(graph, columns, values, matrix, named, lambda k: float(k >= 0))
+    found = graph.add("Greater", hits, graph.constant(np.float32(0.5)))
+    wanted = graph.add("Xor", found, graph.constant(np.array([c.negated for c in clauses])))
+    taken = graph.take(values[matrix], [columns.place[c.feature][1] for c in clauses])
+    gone = columns.missing(graph, matrix, taken)
+    inside = graph.add("And", wanted, graph.add("Not", gone))
+    allowed = graph.constant(np.array([c.missing for c in clauses]))
+    return graph.add("Or", inside, graph.add("And", gone, allowed))
+
+
+def _mentioned(
+    graph: Graph, columns: _Columns, values: dict[str, str], clauses: Sequence[Mentions]
+) -> str:
+    """Each pair of a column and a term is looked for once, whatever the number of clauses."""
+    pairs = list(dict.fromkeys((c.feature, folded(c.term)) for c in clauses))
+    found = _terms(graph, columns, values, pairs)
+    chosen = graph.take(found, [pairs.index((c.feature, folded(c.term))) for c in clauses])
+    absent = graph.constant(np.array([not c.present for c in clauses]))
+    return graph.add("Xor", chosen, absent)
+
+
+def _terms(
+    graph: Graph, columns: _Columns, values: dict[str, str], pairs: Sequence[tuple[str, str]]
+) -> str:
+    found = []
+    for feature, term in pairs:
+        column = graph.take(values["texts"], [columns.place[feature][1]])
+        found.append(graph.add("RegexFullMatch", column, pattern=f"(?s).*{term_pattern(term)}.*"))
+    return graph.add("Concat", *found, axis=1)
+
+
+def _in_partition(
+    rules: LocalRuleSet, graph: Graph, columns: _Columns, values: dict[str, str]
+) -> str:
+    """Which rules belong to a row's nearest partition; the default belongs to each."""
+    by_axis = list(zip(*legs(rules), strict=True))  # the legs of all partitions, for each axis
+    parts: list[str] = []  # rows × partitions × axes of one kind
+    order: list[int] = []
+    for matrix in ("numbers", "times", "texts"):
+        numbers = [(a, every) for a, every in enumerate(by_axis)
+                   if isinstance(every[0], NumberLeg)
+                   and columns.place[every[0].feature][0] == matrix]  # fmt: skip
+        if numbers:
+            parts.append(_number_parts(graph, columns, values, matrix, [e for _, e in numbers]))
+            order += [a for a, _ in numbers]
+        named = [(a, every) for a, every in enumerate(by_axis)
+                 if isinstance(every[0], CategoryLeg)
+                 and columns.place[every[0].feature][0] == matrix]  # fmt: skip
+        if named:
+            parts.append(_category_parts(graph, columns, values, matrix, [e for _, e in named]))
+            order += [a for a, _ in named]
+    for a, every in enumerate(by_axis):
+        if isinstance(every[0], TextLeg):
+            parts.append(_text_part(graph, columns, values, every))
+            order.append(a)
+    sums = graph.add("Concat", *parts, axis=2)
+    sums = graph.take(sums, [order.index(a) for a in range(len(order))], axis=2)
+    nearest = graph.add("ArgMin", graph.last_sum(sums, len(order)), axis=1, keepdims=1)
+    own = [k for k, (start, stop) in enumerate(rules.spans()) for _ in range(start, stop)]
+    here = graph.add("Equal", nearest, graph.constant(np.array([*own, -1], dtype=np.int64)))
+    is_default = np.arange(len(rules) + 1) == len(rules)
+    return graph.add("Or", here, graph.constant(is_default))
+
+
+def _number_parts(
+    graph: Graph, columns: _Columns, values: dict[str, str], matrix: str, every: Sequence[Any]
+) -> str:
+    """(((x − middle) / scale) / root − center)² for each partition and axis."""
+    taken = graph.take(values[matrix], [columns.place[e[0].feature][1] for e in every])
+    gone = graph.add("Unsqueeze", columns.missing(graph, matrix, taken), graph.axes(1))
+    x = taken if matrix == "numbers" else graph.cast(taken, np.float64)
+    for operator, name in (("Sub", "middle"), ("Div", "scale"), ("Div", "root")):
+        x = graph.add(operator, x, graph.constant(np.array([getattr(e[0], name) for e in every])))
+    x = graph.add("Unsqueeze", x, graph.axes(1))
+    centers = np.array([[leg.center for leg in e] for e in every]).T
+    offset = graph.add("Sub", x, graph.constant(centers))
+    squared = graph.add("Mul", offset, offset)
+    away = np.array([[leg.gone for leg in e] for e in every]).T
+    return graph.add("Where", gone, graph.constant(away), squared)
+
+
+def _category_parts(
+    graph: Graph, columns: _Columns, values: dict[str, str], matrix: str, every: Sequence[Any]
+) -> str:
+    """What the category that is there adds, looked up by its place; the first for all others."""
+    named = [(e[0].feature, [value for value, _ in e[0].values]) for e in every]
+    place = _hits(graph, columns, values, matrix, named, lambda k: float(k + 1))
+    table: list[list[float]] = []
+    starts = []
+    for e in every:
+        starts.append(len(table))
+        table.append([leg.other for leg in e])
+        table += [[leg.values[k][1] for leg in e] for k in range(len(e[0].values))]
+    rows = graph.add(
+        "Add", graph.cast(place, np.int64), graph.constant(np.array(starts, dtype=np.int64))
+    )
+    found = graph.add("Gather", graph.constant(np.array(table)), rows)  # rows × axes × partitions
+    return graph.add("Transpose", found, perm=[0, 2, 1])
+
+
+def _text_part(
+    graph: Graph, columns: _Columns, values: dict[str, str], every: Sequence[Any]
+) -> str:
+    """One axis: what each term adds, one after the other."""
+    terms = [folded(term) for term, _, _ in every[0].terms]
+    found = _terms(graph, columns, values, [(every[0].feature, term) for term in terms])
+    there = graph.constant(np.array([[t[1] for t in leg.terms] for leg in every]))
+    away = graph.constant(np.array([[t[2] for t in leg.terms] for leg in every]))
+    chosen = graph.add("Where", graph.add("Unsqueeze", found, graph.axes(1)), there, away)
+    return graph.add("Unsqueeze", graph.last_sum(chosen, len(terms)), graph.axes(2))

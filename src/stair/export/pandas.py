@@ -1,0 +1,169 @@
+"""Rules on pandas DataFrames: a function that labels one, and that function as source text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stair.clauses import Among, Clause, Mentions, folded
+from stair.errors import StairError
+from stair.export.needs import needed_fields
+from stair.export.python import bounds, plain, prelude
+from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
+from stair.export.words import one_line, verdict
+from stair.export.written import Written, source
+from stair.local import LocalRuleSet
+from stair.rules import RuleSet
+from stair.table import Field
+
+
+def pandas_masks(rules: RuleSet, fields: Sequence[Field], frame: Any) -> list[Any]:
+    """One boolean Series for each rule, such that `frame[mask]` are the rows that it covers."""
+    tools = _tools()
+    columns = {
+        field.name: _read(field, frame[field.source], tools)
+        for field in needed_fields(rules, fields)
+    }
+    return _masks(rules, columns, frame, tools)
+
+
+def pandas_labels(rules: RuleSet, fields: Sequence[Field], frame: Any) -> Any:
+    """A Series with the label of each row, on the frame's own index."""
+    numbers = _tools().first(pandas_masks(rules, fields, frame), frame)
+    labels = [rules.default, *(rule.label for rule in rules.rules)]
+    return numbers.map(dict(enumerate(labels)))
+
+
+def to_pandas(rules: RuleSet, fields: Sequence[Field]) -> str:
+    """The source of `label(df)`, `rule_number(df)` and `masks(df)`; needs pandas alone."""
+    tools: Any = _Named()
+    needed = needed_fields(rules, fields)
+    columns = {field.name: Written(f"x{k}") for k, field in enumerate(needed, start=1)}
+    labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
+    lines = [
+        '"""Rules written by stair, for a pandas DataFrame df: df[masks(df)[0]] is rule 1."""',
+        "",
+        "from datetime import datetime",
+        prelude("pandas_reader"),
+        f"LABELS = {labels!r}  # the first where no rule covers the row",
+        "",
+        "",
+        "def label(df: Any) -> Any:",
+        '    """The label of each row."""',
+        "    return rule_number(df).map(dict(enumerate(LABELS)))",
+        "",
+        "",
+        "def rule_number(df: Any) -> Any:",
+        '    """The number of the first rule that covers each row, 0 where none does."""',
+        "    return first(masks(df), df)",
+        "",
+        "",
+        "def masks(df: Any) -> list[Any]:",
+        '    """Which rows each rule covers."""',
+    ]
+    for field in needed:
+        column = Written(f"df[{field.source!r}]")
+        lines.append(f"    {columns[field.name]} = {_read(field, column, tools)}")
+    partition: Any = None
+    if isinstance(rules, LocalRuleSet):
+        lines.append(f"    partition = {source(_nearest(rules, columns, tools))}")
+        partition = Written("partition")
+    lines.append("    return [")
+    masks = _masks(rules, columns, Written("df"), tools, partition)
+    for number, (rule, mask) in enumerate(zip(rules.rules, masks, strict=True), start=1):
+        lines.append(f"        # {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}")
+        lines.append(f"        {source(mask)},")
+    return "\n".join([*lines, "    ]", ""])
+
+
+def _tools() -> Any:
+    try:
+        from stair.export import pandas_reader
+    except ImportError:
+        raise StairError("this needs pandas: pip install pandas") from None
+    return pandas_reader
+
+
+class _Named:
+    """The tools by name, where they are written down."""
+
+    def __getattr__(self, name: str) -> Written:
+        return Written(name)
+
+
+def _masks(
+    rules: RuleSet, columns: dict[str, Any], frame: Any, tools: Any, partition: Any = None
+) -> list[Any]:
+    masks = []
+    for rule in rules.rules:
+        mask: Any = None
+        for clause in rule.clauses:
+            part = _mask(clause, columns[clause.feature], frame, tools)
+            mask = part if mask is None else mask & part
+        masks.append(tools.anything(frame) if mask is None else mask)
+    if isinstance(rules, LocalRuleSet):
+        if partition is None:
+            partition = _nearest(rules, columns, tools)
+        for k, (start, stop) in enumerate(rules.spans()):
+            for number in range(start, stop):
+                masks[number] = partition.eq(k) & masks[number]
+    return masks
+
+
+def _read(field: Field, column: Any, tools: Any) -> Any:
+    if field.part == "hour":
+        return tools.time(column).dt.hour
+    if field.part == "weekday":
+        return tools.time(column).dt.day_name()
+    reader = {"number": "number", "time": "time"}.get(field.kind, "category")
+    return getattr(tools, reader)(column)
+
+
+def _mask(clause: Clause, x: Any, frame: Any, tools: Any) -> Any:
+    if isinstance(clause, Mentions):
+        found = tools.mentions(x, folded(clause.term))
+        return found if clause.present else ~found
+    if clause.only_missing:
+        return x.isna() if clause.missing else ~tools.anything(frame)
+    if isinstance(clause, Among):
+        if not clause.values:
+            return tools.anything(frame) if clause.missing else x.notna()
+        found = x.isin([plain(value) for value in clause.values])
+        if clause.negated:
+            return ~found if clause.missing else ~found & x.notna()
+        return found | x.isna() if clause.missing else found
+    low, high = bounds(clause)
+    inside = None if low is None else x > low
+    if high is not None:
+        inside = x <= high if inside is None else inside & (x <= high)
+    if inside is None:
+        return tools.anything(frame) if clause.missing else x.notna()
+    return inside | x.isna() if clause.missing else inside
+
+
+def _nearest(rules: LocalRuleSet, columns: dict[str, Any], tools: Any) -> Any:
+    distances = []
+    for parts in legs(rules):
+        total: Any = None
+        for leg in parts:
+            part = _distance(leg, columns[leg.feature], tools)
+            total = part if total is None else total + part
+        distances.append(total)
+    return tools.nearest(distances)
+
+
+def _distance(leg: Leg, x: Any, tools: Any) -> Any:
+    if isinstance(leg, CategoryLeg):
+        found: Any = leg.other
+        for value, part in reversed(leg.values):
+            found = tools.where(x.isin([plain(value)]), part, found)
+        return found
+    if isinstance(leg, TextLeg):
+        total: Any = None
+        for term, there, away in leg.terms:
+            part = tools.where(tools.mentions(x, folded(term)), there, away)
+            total = part if total is None else total + part
+        return total
+    number = tools.microseconds(x) if leg.is_time else x
+    offset = (number - leg.middle) / leg.scale / leg.root - leg.center
+    return (offset * offset).fillna(leg.gone)

@@ -1,0 +1,231 @@
+"""Rules as PMML 4.4: a RuleSetModel whose first rule that hits decides.
+
+A predicate about a missing value is unknown in PMML, which is no hit; a clause that covers missing
+values says so by isMissing. Hours, weekdays and terms of texts are derived fields.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+
+from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.errors import StairError
+from stair.export.needs import category_types, needed_fields, refuse_mixed
+from stair.export.terms import term_pattern
+from stair.local import LocalRuleSet
+from stair.rules import Rule, RuleSet
+from stair.table import Field
+
+NAMESPACE: Final = "http://www.dmg.org/PMML-4_4"
+_UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PARTS: Final = {"hour": "%H", "weekday": "%A"}
+
+
+def to_pmml(rules: RuleSet, fields: Sequence[Field]) -> str:
+    """A PMML document; its target is stair_label, and the rule's number is its output."""
+    if isinstance(rules, LocalRuleSet):
+        raise StairError(
+            "rules for partitions cannot be a rule set of PMML, which has no nearest partition; "
+            "use SQL, Python or ONNX"
+        )
+    return _Writer(rules, fields).document()
+
+
+class _Writer:
+    def __init__(self, rules: RuleSet, fields: Sequence[Field]) -> None:
+        self._rules = rules
+        self._types = category_types(rules)
+        refuse_mixed(self._types, "a field of PMML")
+        self._fields = {field.name: field for field in needed_fields(rules, fields)}
+        self._sources: dict[str, Field] = {}
+        for field in self._fields.values():
+            self._sources.setdefault(field.source, field)
+        self._taken = {*self._sources}
+        self._target = self._new_name("stair_label")
+        self._derived: dict[tuple[str, str], str] = {}  # field and what is made of it -> its name
+
+    def document(self) -> str:
+        from importlib.metadata import version
+
+        model = Element(
+            "RuleSetModel", modelName="stair", functionName="classification", algorithmName="STAIR"
+        )
+        schema = SubElement(model, "MiningSchema")
+        for source in self._sources:
+            SubElement(schema, "MiningField", name=_text(source), usageType="active")
+        SubElement(schema, "MiningField", name=self._target, usageType="target")
+        output = SubElement(model, "Output")
+        SubElement(output, "OutputField", name=self._new_name("stair_rule"), optype="categorical",
+                   dataType="string", feature="entityId")  # fmt: skip
+        rule_set = Element("RuleSet", defaultScore=_word(self._rules.default))
+        SubElement(rule_set, "RuleSelectionMethod", criterion="firstHit")
+        for number, rule in enumerate(self._rules.rules, start=1):
+            rule_set.append(self._rule(number, rule))
+        if self._derived:
+            model.append(self._transformations())
+        model.append(rule_set)
+        root = Element("PMML", xmlns=NAMESPACE, version="4.4")
+        header = SubElement(root, "Header", description="Rules written by stair")
+        SubElement(header, "Application", name="stair", version=version("stair"))
+        root.append(self._dictionary())
+        root.append(model)
+        ElementTree.indent(root, " ")
+        text = ElementTree.tostring(root, encoding="unicode")
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+    def _dictionary(self) -> Element:
+        dictionary = Element("DataDictionary", numberOfFields=str(len(self._sources) + 1))
+        for source, field in self._sources.items():
+            optype, kind = self._type_of(field)
+            found = SubElement(
+                dictionary, "DataField", name=_text(source), optype=optype, dataType=kind
+            )
+            if kind == "double":
+                SubElement(found, "Value", value="NaN", property="missing")
+        kinds = {type(label) for label in map(_scalar, self._rules.classes)}
+        kind = {int: "integer", float: "double", bool: "boolean"}.get(kinds.pop(), "string")
+        target = SubElement(
+            dictionary, "DataField", name=self._target, optype="categorical",
+            dataType="string" if kinds else kind,
+        )  # fmt: skip
+        for label in self._rules.classes:
+            SubElement(target, "Value", value=_word(label))
+        return dictionary
+
+    def _type_of(self, field: Field) -> tuple[str, str]:
+        if field.kind == "time" or field.part is not None:
+            return "continuous", "dateTime"
+        if field.kind == "number":
+            return "continuous", "double"
+        kind = self._types.get(field.name, "words") if field.kind == "category" else "words"
+        return "categorical", {"numbers": "double", "flags": "boolean"}.get(kind, "string")
+
+    def _transformations(self) -> Element:
+        found = Element("LocalTransformations")
+        for (feature, made), name in self._derived.items():
+            field = self._fields[feature]
+            if field.part is None:
+                optype, kind, function = "categorical", "boolean", "matches"
+            else:
+                function = "formatDatetime"
+                optype, kind = (
+                    ("continuous", "double") if made == "%H" else ("categorical", "string")
+                )
+            derived = SubElement(found, "DerivedField", name=name, optype=optype, dataType=kind)
+            apply = SubElement(derived, "Apply", function=function)
+            SubElement(apply, "FieldRef", field=_text(field.source))
+            SubElement(apply, "Constant", dataType="string").text = _text(made)
+        return found
+
+    def _name(self, feature: str, made: str | None = None) -> str:
+        """A field by its name in the document; one that is derived is noted to be written."""
+        field = self._fields[feature]
+        made = _PARTS[field.part] if field.part is not None else made
+        if made is None:
+            return _text(field.source)
+        if (feature, made) not in self._derived:
+            words = feature if field.part is not None else f"{feature} matches {made}"
+            self._derived[feature, made] = self._new_name(_text(words))
+        return self._derived[feature, made]
+
+    def _new_name(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _rule(self, number: int, rule: Rule) -> Element:
+        found = Element("SimpleRule", id=str(number), score=_word(rule.label))
+        if rule.counts and rule.rows:
+            found.set("recordCount", _number(rule.rows))
+            found.set("nbCorrect", _number(rule.hits))
+            found.set("confidence", _number(rule.precision))
+        found.append(_joined("and", [self._clause(clause) for clause in rule.clauses]))
+        for label, count in rule.counts:
+            SubElement(found, "ScoreDistribution", value=_word(label), recordCount=_number(count))
+        return found
+
+    def _clause(self, clause: Clause) -> Element:
+        if isinstance(clause, Mentions):
+            name = self._name(clause.feature, term_pattern(folded(clause.term)))
+            if clause.present:
+                return _simple(name, "equal", "true")
+            gone = _simple(self._name(clause.feature), "isMissing")
+            return _joined("or", [gone, _simple(name, "equal", "false")])
+        name = self._name(clause.feature)
+        gone = _simple(name, "isMissing")
+        if clause.only_missing:
+            return gone if clause.missing else Element("False")
+        inside = _asked(clause, name)
+        if not inside:
+            return Element("True") if clause.missing else _simple(name, "isNotMissing")
+        is_list = isinstance(clause, Among) and not clause.negated
+        whole = _joined("or" if is_list else "and", inside)
+        return _joined("or", [gone, whole]) if clause.missing else whole
+
+
+def _asked(clause: Interval | Period | Among, name: str) -> list[Element]:
+    """What is asked of a value that is there: each bound, each category."""
+    if isinstance(clause, Among):
+        sign = "notEqual" if clause.negated else "equal"
+        return [_simple(name, sign, _word(value)) for value in clause.values]
+    if isinstance(clause, Interval):
+        low = _number(clause.low) if math.isfinite(clause.low) else None
+        high = _number(clause.high) if math.isfinite(clause.high) else None
+    else:
+        free = Period(clause.feature)
+        low = _moment(clause.after) if clause.after != free.after else None
+        high = _moment(clause.until) if clause.until != free.until else None
+    bounds = (("greaterThan", low), ("lessOrEqual", high))
+    return [_simple(name, sign, bound) for sign, bound in bounds if bound is not None]
+
+
+def _simple(field: str, operator: str, value: str | None = None) -> Element:
+    found = Element("SimplePredicate", field=field, operator=operator)
+    if value is not None:
+        found.set("value", value)
+    return found
+
+
+def _joined(operator: str, parts: Sequence[Element]) -> Element:
+    """Several predicates as one."""
+    if not parts:
+        return Element("True")
+    if len(parts) == 1:
+        return parts[0]
+    found = Element("CompoundPredicate", booleanOperator=operator)
+    found.extend(parts)
+    return found
+
+
+def _moment(time: np.datetime64) -> str:
+    text = str(time.astype("datetime64[us]"))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _number(value: float) -> str:
+    return repr(float(value)).removesuffix(".0")
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _word(value: Any) -> str:
+    value = _scalar(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _number(value) if isinstance(value, int | float) else _text(str(value))
+
+
+def _text(text: str) -> str:
+    if _UNWRITABLE.search(text):
+        raise StairError(f"{text!r} has a character that XML cannot hold; PMML is XML")
+    return text

@@ -1,0 +1,177 @@
+"""Rules as a Python function that needs nothing but Python.
+
+The text has no names from the data in it except inside string literals, so no name can become
+code. It is written for a person: one condition for each rule, and the rule in words above it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.errors import StairError
+from stair.export.needs import needed_fields
+from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
+from stair.export.words import one_line, verdict
+from stair.export.written import source
+from stair.local import LocalRuleSet
+from stair.rules import RuleSet
+from stair.table import WEEKDAYS, Field
+
+
+def to_python(rules: RuleSet, fields: Sequence[Field]) -> str:
+    """The source of `label(row)` and `rule_number(row)`, for a row that maps names to values."""
+    needed = needed_fields(rules, fields)
+    names = {field.name: f"x{k}" for k, field in enumerate(needed, start=1)}
+    labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
+    lines = [
+        '"""Rules written by stair: which label a row gets, and by which rule."""',
+        "",
+        prelude("row_reader"),
+        f"LABELS = {labels!r}  # the first where no rule covers the row",
+        "",
+        "",
+        "def label(row: Any) -> Any:",
+        '    """The label of a row, which maps the names of columns to values."""',
+        "    return LABELS[rule_number(row)]",
+        "",
+        "",
+        "def rule_number(row: Any) -> int:",
+        '    """The number of the first rule that covers the row, 0 where none does."""',
+    ]
+    lines += [f"    {names[field.name]} = {_read(field)}" for field in needed]
+    conditions = [
+        " and ".join(_condition(clause, names[clause.feature]) for clause in rule.clauses)
+        for rule in rules.rules
+    ]
+    numbered = list(enumerate(zip(rules.rules, conditions, strict=True), start=1))
+    if isinstance(rules, LocalRuleSet):
+        lines += ["    partition = _nearest([", *_distances(rules, names), "    ])"]
+        for k, (start, stop) in enumerate(rules.spans()):
+            words = one_line(rules.partitions[k].description)
+            lines.append(f"    if partition == {k}:  # {words}".rstrip(" #"))
+            for number, (rule, condition) in numbered[start:stop]:
+                lines += _case(number, f"{verdict(rules, rule)}: {rule}", condition, "        ")
+            lines.append("        return 0")
+    else:
+        for number, (rule, condition) in numbered:
+            lines += _case(number, f"{verdict(rules, rule)}: {rule}", condition, "    ")
+    return "\n".join([*lines, "    return 0", ""])
+
+
+def prelude(name: str) -> str:
+    """The text of a file of this folder without its docstring, to stand in an exported file."""
+    text = resources.files("stair.export").joinpath(f"{name}.py").read_text(encoding="utf-8")
+    return text.split('"""\n', 1)[1].strip() + "\n\n"
+
+
+def plain(value: Any) -> Any:
+    """A value whose repr is a literal of Python."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise StairError(f"{value!r} cannot be written as a value in code")
+
+
+def as_datetime(time: np.datetime64) -> datetime:
+    """A bound as Python has it, for the years 1 to 9999."""
+    found = time.astype("datetime64[us]").item()
+    if not isinstance(found, datetime):
+        raise StairError(f"the time {time} is outside of the years 1 to 9999; Python has none such")
+    return found
+
+
+def bounds(clause: Interval | Period) -> tuple[Any, Any]:
+    """The bounds as Python has them, None where there is none."""
+    if isinstance(clause, Interval):
+        return (
+            clause.low if math.isfinite(clause.low) else None,
+            clause.high if math.isfinite(clause.high) else None,
+        )
+    free = Period(clause.feature)
+    return (
+        as_datetime(clause.after) if clause.after != free.after else None,
+        as_datetime(clause.until) if clause.until != free.until else None,
+    )
+
+
+def _case(number: int, words: str, condition: str, indent: str) -> list[str]:
+    return [
+        f"{indent}# {number}: {one_line(words)}",
+        f"{indent}if {condition or 'True'}:",
+        f"{indent}    return {number}",
+    ]
+
+
+def _read(field: Field) -> str:
+    """The field's value in a row."""
+    given = f"row.get({field.source!r})"
+    if field.part == "hour":
+        return f"_number(getattr(_time({given}), 'hour', None))"
+    if field.part == "weekday":
+        return f"None if (day := _time({given})) is None else {list(WEEKDAYS)!r}[day.weekday()]"
+    reader = {"number": "_number", "category": "_value", "time": "_time", "text": "_text"}
+    return f"{reader[field.kind]}({given})"
+
+
+def _condition(clause: Clause, x: str) -> str:
+    if isinstance(clause, Mentions):
+        found = f"{x} is not None and {folded(clause.term)!r} in {x}"
+        return f"({found})" if clause.present else f"not ({found})"
+    here, gone = f"{x} is not None", f"{x} is None"
+    if isinstance(clause, Interval):
+        here, gone = f"{x} == {x}", f"{x} != {x}"
+    inside = _inside(clause, x)
+    if inside is None:
+        return gone if clause.missing else "False"
+    if not inside:
+        return "True" if clause.missing else here
+    if clause.missing:
+        return f"({gone} or {inside})"
+    # A comparison with NaN is false by itself, and so is "in" for None.
+    negated = isinstance(clause, Among) and clause.negated
+    return f"{here} and {inside}" if isinstance(clause, Period) or negated else inside
+
+
+def _inside(clause: Interval | Period | Among, x: str) -> str | None:
+    """What is asked of a value that is there: nothing (""), something, the impossible (None)."""
+    if clause.only_missing:
+        return None
+    if isinstance(clause, Among):
+        if not clause.values:
+            return ""
+        values = tuple(plain(value) for value in clause.values)
+        return f"{x} {'not in' if clause.negated else 'in'} {values!r}"
+    low, high = ("" if bound is None else source(bound) for bound in bounds(clause))
+    if low and high:
+        return f"{low} < {x} <= {high}"
+    return f"{x} > {low}" if low else f"{x} <= {high}" if high else ""
+
+
+def _distances(rules: LocalRuleSet, names: dict[str, str]) -> list[str]:
+    """The squared distance to each partition, added up in the order of the attributes."""
+    return [
+        f"        {' + '.join(_distance(leg, names[leg.feature]) for leg in parts)},"
+        for parts in legs(rules)
+    ]
+
+
+def _distance(leg: Leg, x: str) -> str:
+    if isinstance(leg, CategoryLeg):
+        return f"{ {plain(value): part for value, part in leg.values}!r}.get({x}, {leg.other!r})"
+    if isinstance(leg, TextLeg):
+        terms = [
+            f"({there!r} if {_condition(Mentions(leg.feature, term), x)} else {away!r})"
+            for term, there, away in leg.terms
+        ]
+        return f"({' + '.join(terms)})"
+    number = f"_microseconds({x})" if leg.is_time else x
+    gone = f"{x} is None" if leg.is_time else f"{x} != {x}"
+    offset = f"(({number} - {leg.middle!r}) / {leg.scale!r}) / {leg.root!r} - {leg.center!r}"
+    return f"({leg.gone!r} if {gone} else ({offset}) * ({offset}))"

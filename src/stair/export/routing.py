@@ -1,0 +1,87 @@
+"""How far a row is from each partition, in pieces that every ending can write down.
+
+A squared distance is a sum over attributes, in the order of the space; see `Space.distances`.
+Constants are worked out here, with the same operations in the same order as there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from stair.local import LocalRuleSet
+from stair.space import Axis
+
+
+class NumberLeg(NamedTuple):
+    """A number or time x: (((x − middle) / scale) / root − center)², and `gone` where missing."""
+
+    feature: str
+    is_time: bool
+    middle: float
+    scale: float
+    root: float
+    center: float
+
+    @property
+    def gone(self) -> float:
+        return (0.0 - self.center) * (0.0 - self.center)
+
+
+class CategoryLeg(NamedTuple):
+    """What each category adds, and what any other value or none adds."""
+
+    feature: str
+    values: tuple[tuple[Any, float], ...]
+    other: float
+
+
+class TextLeg(NamedTuple):
+    """For each term what a text adds that mentions it, and one that does not."""
+
+    feature: str
+    terms: tuple[tuple[str, float, float], ...]
+
+
+Leg = NumberLeg | CategoryLeg | TextLeg
+
+
+def legs(rules: LocalRuleSet) -> list[list[Leg]]:
+    """For each partition the parts of a row's squared distance, attribute by attribute."""
+    root = math.sqrt(len(rules.space.axes))
+    found = []
+    for partition in rules.partitions:
+        start, parts = 0, []
+        for axis in rules.space.axes:
+            center = partition.center[start : start + axis.width]
+            parts.append(_leg(axis, center, root))
+            start += axis.width
+        found.append(parts)
+    return found
+
+
+def _leg(axis: Axis, center: tuple[float, ...], root: float) -> Leg:
+    if axis.kind == "category":
+        here = math.sqrt(0.5) / root
+        values = tuple(
+            (value, _sum((here if k == j else 0.0) - at for j, at in enumerate(center)))
+            for k, value in enumerate(axis.values)
+        )
+        return CategoryLeg(axis.feature, values, _sum(0.0 - at for at in center))
+    if axis.kind == "text":
+        here = 1.0 / math.sqrt(len(axis.values)) / root
+        terms = tuple(
+            (term, (here - at) * (here - at), (0.0 - at) * (0.0 - at))
+            for term, at in zip(axis.values, center, strict=True)
+        )
+        return TextLeg(axis.feature, terms)
+    is_time = axis.kind == "time"
+    return NumberLeg(axis.feature, is_time, axis.center, axis.scale, root, center[0])
+
+
+def _sum(offsets: Any) -> float:
+    """Squares added one after the other."""
+    total = 0.0
+    for offset in offsets:
+        total += offset * offset
+    return total

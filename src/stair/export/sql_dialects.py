@@ -1,0 +1,169 @@
+"""The databases that SQL is written for, and what differs between them.
+
+DuckDB, PostgreSQL and SQLite are written by hand. The others are written in neutral SQL, in which
+functions that no two databases share have names that begin with STAIR_; sqlglot then writes names,
+texts and types as the database wants them, and these functions are filled in from the table here.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from stair.errors import StairError, did_you_mean
+
+_FOLDED: Final = f"TRANSLATE(_, '{string.ascii_uppercase}', '{string.ascii_lowercase}')"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A database: its name for people, its limit of names, and its words for our functions.
+
+    In `functions`, _ stands for the column and TERM for a text that is looked for. The weekday
+    is a number, whose value for Monday is `monday`.
+    """
+
+    name: str
+    title: str
+    longest_name: int | None = None
+    in_bytes: bool = False
+    sqlglot: str | None = None  # its name there, where sqlglot writes it
+    monday: int = 1
+    has_nan: bool = True
+    functions: dict[str, str] = field(default_factory=dict)
+
+
+_EVERY: Final = (
+    Dialect("duckdb", "DuckDB"),
+    Dialect("postgres", "PostgreSQL", 63, in_bytes=True),
+    Dialect("sqlite", "SQLite", monday=1),
+    Dialect("spark", "Spark", 255, sqlglot="spark", monday=0, functions={
+        "HOUR": "HOUR(_)", "WEEKDAY": "WEEKDAY(_)", "NAN": "ISNAN(_)", "TEXT": "_",
+        "MICROSECONDS": "UNIX_MICROS(FROM_UTC_TIMESTAMP(_, CURRENT_TIMEZONE()))",
+        "TIME": "CAST(_ AS TIMESTAMP)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
+    }),
+    Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=2, functions={
+        "HOUR": "EXTRACT(HOUR FROM _)", "WEEKDAY": "EXTRACT(DAYOFWEEK FROM _)",
+        "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
+        "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
+    }),
+    Dialect("snowflake", "Snowflake", 255, sqlglot="snowflake", monday=1, functions={
+        "HOUR": "HOUR(_)", "WEEKDAY": "DAYOFWEEKISO(_)", "NAN": "_ > 1.7976931348623157e308",
+        "MICROSECONDS": "DATE_PART(epoch_microsecond, _)", "TEXT": "_",
+        "TIME": "CAST(_ AS TIMESTAMP_NTZ)", "HAS": f"POSITION(TERM, {_FOLDED}) > 0",
+    }),
+    # Its default collation takes É for E and a for A; BIN2 compares as written.
+    Dialect("sqlserver", "SQL Server", 128, sqlglot="tsql", monday=0, has_nan=False, functions={
+        "HOUR": "DATEPART(HOUR, _)", "WEEKDAY": "DATEDIFF(DAY, '0001-01-01', _) % 7",
+        "MICROSECONDS": "DATEDIFF_BIG(MICROSECOND, '1970-01-01', _)",
+        "TEXT": "_ COLLATE Latin1_General_100_BIN2", "TIME": "CAST(_ AS DATETIME2(6))",
+        "HAS": "CHARINDEX(TERM, "
+               f"{_FOLDED.replace('_', '_ COLLATE Latin1_General_100_BIN2')}) > 0",
+    }),
+    # Bytes are compared, for the same reason; there is no TRANSLATE, see `_mysql_has`.
+    Dialect("mysql", "MySQL", 64, sqlglot="mysql", monday=0, has_nan=False, functions={
+        "HOUR": "HOUR(_)", "WEEKDAY": "WEEKDAY(_)",
+        "MICROSECONDS": "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', _)",
+        "TEXT": "CAST(CONVERT(_ USING utf8mb4) AS BINARY)", "TIME": "CAST(_ AS DATETIME(6))",
+        "HAS": "LOCATE(CAST(CONVERT(TERM USING utf8mb4) AS BINARY), "
+               "CAST(CONVERT(_ USING utf8mb4) AS BINARY)) > 0",
+    }),
+)  # fmt: skip
+
+DIALECTS: Final = tuple(dialect.name for dialect in _EVERY)
+_ALIASES: Final = {"postgresql": "postgres", "tsql": "sqlserver", "mssql": "sqlserver"}
+
+
+def dialect_of(name: str) -> Dialect:
+    """A dialect by its name."""
+    wanted = _ALIASES.get(name.lower(), name.lower())
+    for dialect in _EVERY:
+        if dialect.name == wanted:
+            return dialect
+    hint = did_you_mean(name, DIALECTS)
+    raise StairError(f"no SQL dialect {name!r}; dialects are {', '.join(DIALECTS)}.{hint}")
+
+
+def check_dialect(name: str) -> None:
+    """Before any work: is it known, and is what it needs installed?"""
+    if dialect_of(name).sqlglot is not None:
+        _sqlglot(dialect_of(name))
+
+
+def check_name(name: str, dialect: Dialect) -> None:
+    """A name that the database would cut off, or cannot hold, is refused."""
+    if not name or "\0" in name:
+        raise StairError(f"{name!r} cannot be a name in SQL")
+    if dialect.name == "mysql" and max(name) > "\uffff":
+        raise StairError(f'"{name}" has a character that a name in MySQL cannot have; rename it')
+    if dialect.longest_name is None:
+        return
+    length = len(name.encode()) if dialect.in_bytes else len(name)
+    if length > dialect.longest_name:
+        unit = "bytes" if dialect.in_bytes else "characters"
+        raise StairError(
+            f'"{name[:30]}…" has {length} {unit}, but a name in {dialect.title} has at most '
+            f"{dialect.longest_name}; rename it, or choose another dialect"
+        )
+
+
+def translated(text: str, dialect: Dialect) -> str:
+    """Neutral SQL as this database reads it. Only for dialects that sqlglot writes."""
+    sqlglot, exp = _sqlglot(dialect), _sqlglot(dialect).exp
+    tree = sqlglot.parse_one(text, read="duckdb")
+
+    def fill_in(node: Any) -> Any:
+        if isinstance(node, exp.Anonymous) and node.name.startswith("STAIR_"):
+            given = [each.transform(fill_in) for each in node.expressions]
+            return _filled_in(sqlglot, dialect, node.name.removeprefix("STAIR_"), given)
+        return node
+
+    tree = tree.transform(fill_in)
+    if dialect.name == "sqlserver":  # a text without N has only the letters of the code page
+        for literal in list(tree.find_all(exp.Literal)):
+            if literal.is_string and not literal.find_ancestor(exp.Cast):
+                literal.replace(exp.National(this=literal.this))
+    return str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=True, comments=False))
+
+
+def _filled_in(sqlglot: Any, dialect: Dialect, function: str, given: list[Any]) -> Any:
+    exp = sqlglot.exp
+    template = sqlglot.parse_one(dialect.functions[function], read=dialect.sqlglot)
+    column = given[0]
+    if dialect.name == "mysql" and function == "HAS":
+        column = _folded_in_mysql(exp, column, given[1].name)
+
+    def place(node: Any) -> Any:
+        if isinstance(node, exp.Column) and node.name == "_":
+            return column.copy()
+        if isinstance(node, exp.Column) and node.name == "TERM":
+            return given[1].copy()
+        return node
+
+    filled = template.transform(place)
+    return exp.Paren(this=filled) if isinstance(filled, exp.Binary) else filled
+
+
+def _folded_in_mysql(exp: Any, column: Any, term: str) -> Any:
+    """The letters of the term in lower case; LOWER would also fold letters beyond A to Z."""
+    for letter in sorted(set(term) & set(string.ascii_lowercase)):
+        column = exp.Anonymous(
+            this="REPLACE",
+            expressions=[
+                column,
+                exp.Literal.string(letter.upper()),
+                exp.Literal.string(letter),
+            ],
+        )
+    return column
+
+
+def _sqlglot(dialect: Dialect) -> Any:
+    try:
+        import sqlglot
+    except ImportError:
+        raise StairError(
+            f"SQL for {dialect.title} needs sqlglot: pip install 'stair[sql]'"
+        ) from None
+    return sqlglot

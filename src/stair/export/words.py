@@ -1,0 +1,75 @@
+"""Rules as sentences: plain text, and Markdown that no name can break."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from stair.clauses import number_in_words
+from stair.export.text import percent
+from stair.local import LocalRuleSet
+from stair.rules import Rule, RuleSet
+
+_MARKED: Final = re.compile(r"([\\`*_\[\]|~$])")
+
+
+def to_sentences(rules: RuleSet) -> str:
+    """One sentence for each rule, and one for everything else."""
+    lines = []
+    for heading, numbered in _parts(rules):
+        lines += [f"{one_line(heading)}:"] if heading else []
+        lines += [f"{k}. {one_line(f'{verdict(rules, rule)}: {rule}')}" for k, rule in numbered]
+    lines.append(f"Everything else: {one_line(rules.label_name(rules.default))}")
+    return "\n".join(lines) + "\n"
+
+
+def to_markdown(rules: RuleSet) -> str:
+    """The same as Markdown: a numbered list, with a heading for each partition."""
+    lines = []
+    for heading, numbered in _parts(rules):
+        lines += [f"**{_plain(heading)}**", ""] if heading else []
+        for k, rule in numbered:
+            lines.append(f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(str(rule))}")
+        lines += [""] if numbered else []
+    lines.append(f"**Everything else**: {_plain(rules.label_name(rules.default))}")
+    return "\n".join(lines) + "\n"
+
+
+def verdict(rules: RuleSet, rule: Rule) -> str:
+    """A rule's label and what speaks for it: "Outlier (93% of 41 rows)"."""
+    name = rules.label_name(rule.label)
+    name = name[:1].upper() + name[1:]
+    if rule.counts and rule.rows:
+        rows = "1 row" if rule.rows == 1 else f"{_count(rule.rows)} rows"
+        name += f" ({percent(rule.precision)} of {rows})"
+    return name
+
+
+def one_line(text: str) -> str:
+    """Text in which nothing can end a line, hide, or change the direction of reading."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _parts(rules: RuleSet) -> Iterator[tuple[str, list[tuple[int, Rule]]]]:
+    numbered = list(enumerate(rules.rules, start=1))
+    if not isinstance(rules, LocalRuleSet):
+        yield "", numbered
+        return
+    for k, (partition, (start, stop)) in enumerate(
+        zip(rules.partitions, rules.spans(), strict=True), start=1
+    ):
+        words = f", {partition.description}" if partition.description else ""
+        yield f"Partition {k}, {_count(partition.rows)} rows{words}", numbered[start:stop]
+
+
+def _count(rows: float) -> str:
+    """Rows, or the weight of rows where they have weights."""
+    return f"{rows:,.0f}" if math.isfinite(rows) and rows == int(rows) else number_in_words(rows)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    safe = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
+    return _MARKED.sub(r"\\\1", safe)

@@ -1,0 +1,300 @@
+"""SQL, run for real: it selects exactly the rows that the rules select."""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import sqlglot
+from hypothesis import given
+from hypothesis import strategies as st
+
+from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
+from stair import StairError
+from stair.clauses import Among, Interval, Mentions
+from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
+from stair.local import LocalRuleSet
+from stair.rules import Rule, RuleSet
+from stair.table import Field
+
+# The databases by the types of their columns: numbers, words, times, text, flags, codes.
+TYPES = {
+    "duckdb": ("DOUBLE", "VARCHAR", "TIMESTAMP", "VARCHAR", "BOOLEAN", "DOUBLE"),
+    "sqlite": ("REAL", "TEXT", "TEXT", "TEXT", "INTEGER", "REAL"),
+    "postgres": ("double precision", "text", "timestamp", "text", "boolean", "double precision"),
+}
+TABLE = 'my "table;--'
+REMOTE = [name for name in DIALECTS if name not in TYPES]
+
+
+def _names_for(dialect: str) -> list[str]:
+    """Names that a column can have: short, and without emoji in MySQL."""
+    return [name for name in SHORT_NAMES if dialect != "mysql" or max(name) <= "\uffff"]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _create(case: Case, dialect: str) -> str:
+    columns = [f"{_quoted(n)} {t}" for n, t in zip(case.table, TYPES[dialect], strict=True)]
+    return f"CREATE TABLE {_quoted(TABLE)} ({', '.join(columns)}, place INTEGER)"
+
+
+def _insert(case: Case, mark: str) -> str:
+    return f"INSERT INTO {_quoted(TABLE)} VALUES ({', '.join([mark] * (len(case.table) + 1))})"
+
+
+def _values(case: Case, missing_number: float | None) -> list[list[Any]]:
+    return [[*row.values(), k] for k, row in enumerate(case.rows(missing_number))]
+
+
+def _check(case: Case, dialect: str, ask: Any) -> None:
+    """The query, the view, the CASE expression and the conditions, all by `ask(sql) -> rows`."""
+    rules, fields = case.rules, case.fields
+    expected = list(zip(case.labels, case.numbers, strict=True))
+    label, rule = (
+        f"stair_{word}_" if f"stair_{word}" in case.table else f"stair_{word}"
+        for word in ("label", "rule")
+    )
+    query = to_sql(rules, fields, TABLE, dialect).rstrip().rstrip(";")
+    wanted = f"SELECT {label}, coalesce({rule}, 0) FROM"
+    assert ask(f"{wanted} ({query}\n) AS s ORDER BY place") == expected
+    ask(to_sql_view(rules, fields, TABLE, dialect=dialect), fetch=False)
+    assert ask(f"{wanted} {_quoted(TABLE + '_labelled')} ORDER BY place") == expected
+    if isinstance(rules, LocalRuleSet):
+        return
+    source = f"FROM {_quoted(TABLE)}"
+    case_text = to_sql_case(rules, fields, dialect)
+    assert ask(f"SELECT {case_text} {source} ORDER BY place") == [(e[0],) for e in expected]
+    covered = rules.covers(case.values)
+    for number, condition in enumerate(to_sql_predicates(rules, fields, dialect)):
+        found = ask(f"SELECT place {source} WHERE {condition} ORDER BY place")
+        assert found == [(k,) for k in np.flatnonzero(covered[:, number]).tolist()]
+
+
+@LOTS
+@given(cases())
+def test_sql_in_duckdb_selects_what_the_rules_select(case: Case) -> None:
+    """Hostile names, quotes, NaN (which DuckDB thinks is larger than 1), NULL, times and text."""
+    with duckdb.connect() as con:
+        con.execute(_create(case, "duckdb"))
+        con.executemany(_insert(case, "?"), _values(case, math.nan))
+
+        def ask(query: str, fetch: bool = True) -> Any:
+            del fetch
+            return con.execute(query).fetchall()
+
+        _check(case, "duckdb", ask)
+
+
+@LOTS
+@given(cases())
+def test_sql_in_sqlite_selects_what_the_rules_select(case: Case) -> None:
+    """SQLite has no NaN and no times: NULL and text in their place."""
+    con = sqlite3.connect(":memory:")
+    con.execute(_create(case, "sqlite"))
+    rows = [[str(v) if hasattr(v, "year") else v for v in row] for row in _values(case, None)]
+    con.executemany(_insert(case, "?"), rows)
+
+    def ask(query: str, fetch: bool = True) -> Any:
+        del fetch
+        return con.execute(query).fetchall()
+
+    _check(case, "sqlite", ask)
+    con.close()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Any]:
+    """A connection to the server that STAIR_TEST_POSTGRES names; .ci/run starts one."""
+    dsn = os.environ.get("STAIR_TEST_POSTGRES")
+    if dsn is None:
+        if "postgres" in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
+            pytest.fail("PostgreSQL is required, but STAIR_TEST_POSTGRES names no server")
+        pytest.skip("STAIR_TEST_POSTGRES names no PostgreSQL server")
+    import psycopg
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        yield connection
+
+
+@LOTS
+@given(case=cases(names=SHORT_NAMES, huge=False))
+def test_sql_in_postgres_selects_what_the_rules_select(postgres: Any, case: Case) -> None:
+    """NaN and NULL are both missing there too. Names have at most 63 bytes, so these do."""
+    import psycopg
+
+    with postgres.transaction(force_rollback=True), postgres.cursor() as cursor:
+        cursor.execute(_create(case, "postgres"))
+        for row in _values(case, math.nan):
+            cursor.execute(_insert(case, "%s"), row)
+
+        def ask(query: str, fetch: bool = True) -> Any:
+            plain = psycopg.ClientCursor(postgres)
+            plain.execute(query.encode())
+            return plain.fetchall() if fetch else None
+
+        _check(case, "postgres", ask)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@SOME
+@given(data=st.data())
+def test_sqlglot_reads_every_dialect_back(dialect: str, data: Any) -> None:
+    """As one statement with our columns in it, whatever the names and texts are."""
+    case = data.draw(cases(names=_names_for(dialect)))
+    rules, fields = case.rules, case.fields
+    read = {"sqlserver": "tsql"}.get(dialect, dialect)
+    texts = [
+        to_sql(rules, fields, TABLE, dialect),
+        to_sql_view(rules, fields, TABLE, None, dialect),
+    ]
+    for text in texts:
+        (tree,) = sqlglot.parse(text, read=read)
+        assert tree is not None
+        named = {column.name for column in tree.find_all(sqlglot.exp.Column)}
+        known = {*case.table, *(c for c in named if c.startswith("stair_"))}
+        assert named <= known
+        assert TABLE in {table.name for table in tree.find_all(sqlglot.exp.Table)}
+
+
+@pytest.mark.parametrize("dialect", REMOTE)
+@SOME
+@given(data=st.data())
+def test_what_is_written_for_other_databases_means_the_same(dialect: str, data: Any) -> None:
+    """Each is translated to DuckDB by sqlglot, which knows both, and run there."""
+    case = data.draw(cases(names=_names_for(dialect)))
+    read = {"sqlserver": "tsql"}.get(dialect, dialect)
+    text = to_sql(case.rules, case.fields, TABLE, dialect)
+    (tree,) = sqlglot.parse(text, read=read)
+    assert tree is not None
+    query = _for_duckdb(tree)
+    label, rule = (
+        f"stair_{word}_" if f"stair_{word}" in case.table else f"stair_{word}"
+        for word in ("label", "rule")
+    )
+    with duckdb.connect() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        con.execute("CREATE MACRO current_timezone() AS 'UTC'")
+        con.execute(_create(case, "duckdb"))
+        has_nan = dialect not in ("mysql", "sqlserver")
+        con.executemany(_insert(case, "?"), _values(case, math.nan if has_nan else None))
+        found = con.execute(
+            f"SELECT {label}, coalesce({rule}, 0) FROM ({query}) AS s ORDER BY place"
+        ).fetchall()
+    assert found == list(zip(case.labels, case.numbers, strict=True))
+
+
+def _for_duckdb(tree: Any) -> str:
+    """A query of another database in DuckDB's words, where sqlglot leaves some as they are."""
+    exp = sqlglot.exp
+
+    def known(node: Any) -> Any:
+        if isinstance(node, exp.Collate):
+            return node.this
+        if isinstance(node, exp.National):
+            return exp.Literal.string(node.this)
+        if isinstance(node, exp.Cast) and node.to.sql("mysql").startswith(("BINARY", "CHAR")):
+            return exp.cast(node.this.transform(known), "VARCHAR")
+        if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.FLOAT:
+            return exp.DataType.build("DOUBLE")
+        if isinstance(node, exp.Anonymous) and node.name == "WEEKDAY":  # Sunday is 0 in DuckDB
+            return sqlglot.parse_one(f"(ISODOW({node.expressions[0].sql('duckdb')}) - 1)")
+        if isinstance(node, exp.Extract) and node.name == "DAYOFWEEK":  # as in DuckDB
+            return sqlglot.parse_one(f"({node.sql('duckdb')} + 1)")
+        return node
+
+    return str(tree.transform(known).sql("duckdb", identify=True))
+
+
+NUMBER = [Field("a", "number", "a")]
+
+
+def _one(clause: Any, features: Sequence[str] = ("a",)) -> RuleSet:
+    return RuleSet((Rule((clause,), 1),), (0, 1), tuple(features), 0, (1.0, 1.0), 1)
+
+
+def test_a_column_in_single_precision_is_compared_in_double() -> None:
+    """DuckDB read 0.1 as a decimal, rounded it to single precision, and missed 0.1f > 0.1."""
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE data AS SELECT 0.1::FLOAT AS a")
+        query = to_sql(_one(Interval("a", 0.1)), NUMBER)
+        assert con.execute(query).fetchall() == [(np.float32(0.1), 1, 1)]
+
+
+def test_a_dialect_that_is_not_known_is_refused() -> None:
+    rules = RuleSet((), ("a", "b"), (), "a", (1.0, 1.0), "b")
+    with pytest.raises(StairError, match=r"dialects are duckdb.*Did you mean \"postgres\""):
+        to_sql(rules, [], dialect="postgrs")
+    assert "NULL AS INTEGER) AS stair_rule" in to_sql(rules, [])
+    assert to_sql(rules, [], dialect="tsql") == to_sql(rules, [], dialect="sqlserver")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "most"), [("postgres", 63), ("mysql", 64), ("sqlserver", 128), ("snowflake", 255)]
+)
+def test_a_name_that_a_database_would_cut_is_refused(dialect: str, most: int) -> None:
+    """PostgreSQL cuts a longer name silently, and would then find another column, or none."""
+    for name in ("x" * most, "x" * (most + 1)):
+        rules, fields = _one(Interval(name, 0.0), [name]), [Field(name, "number", name)]
+        if len(name) == most:
+            assert name in to_sql(rules, fields, dialect=dialect)
+            continue
+        with pytest.raises(StairError, match=f"at most {most}; rename it"):
+            to_sql(rules, fields, dialect=dialect)
+        with pytest.raises(StairError, match=f"at most {most}; rename it"):
+            to_sql(_one(Interval("a", 0.0)), NUMBER, name, dialect)
+    if dialect == "postgres":
+        with pytest.raises(StairError, match="has 64 bytes"):
+            to_sql(_one(Interval("a", 0.0)), NUMBER, "é" * 32, dialect)
+    if dialect == "mysql":
+        with pytest.raises(StairError, match="a name in MySQL cannot have"):
+            to_sql(_one(Interval("a", 0.0)), NUMBER, "😀", dialect)
+    for name in NAMES:  # no limit in these
+        to_sql(_one(Interval(name, 0.0), [name]), [Field(name, "number", name)], dialect="duckdb")
+
+
+def test_a_table_in_a_schema() -> None:
+    text = to_sql_view(_one(Interval("a", 0.0)), NUMBER, ("sales", "my.table"), dialect="postgres")
+    assert 'CREATE VIEW "sales"."my.table_labelled" AS' in text
+    assert 'FROM "sales"."my.table"' in text
+
+
+@FEW
+@given(cases(local=True))
+def test_rules_for_partitions_need_a_subquery(case: Case) -> None:
+    with pytest.raises(StairError, match="write a query or a view"):
+        to_sql_case(case.rules, case.fields)
+    with pytest.raises(StairError, match="write a query or a view"):
+        to_sql_predicates(case.rules, case.fields)
+
+
+def test_databases_that_compare_loosely_are_told_not_to() -> None:
+    """MySQL and SQL Server take É for e, and DE for de, unless the comparison says otherwise."""
+    fields = [Field("a", "category", "a")]
+    among = _one(Among("a", ("DE",)))
+    assert "COLLATE Latin1_General_100_BIN2" in to_sql(among, fields, dialect="sqlserver")
+    assert "AS BINARY) IN (CAST(" in to_sql(among, fields, dialect="mysql")
+    text = to_sql(_one(Mentions("a", "né")), [Field("a", "text", "a")], dialect="mysql")
+    assert "REPLACE(`a`, 'N', 'n')" in text
+
+
+@pytest.mark.parametrize("dialect", REMOTE)
+def test_without_sqlglot_other_databases_get_a_plain_sentence(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The three that are written by hand need nothing."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "sqlglot", None)
+    with pytest.raises(StairError, match=r"needs sqlglot: pip install 'stair\[sql\]'"):
+        to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=dialect)
+    for name in TYPES:
+        assert to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=name)

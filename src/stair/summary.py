@@ -62,6 +62,7 @@ class Summary:
         default_factory=lambda: np.empty(0, np.bool_), repr=False
     )
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
+    _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
 
     @property
     def floor_reached(self) -> bool:
@@ -96,7 +97,11 @@ class Summary:
 
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""
-        return _take(self._data, self.matching_rows(rule))
+        return self.rows_of_data(self.matching_rows(rule))
+
+    def rows_of_data(self, numbers: NDArray[np.intp]) -> Any:
+        """Some rows by their numbers (from 0), as the kind of table that was given."""
+        return _take(self._data, numbers)
 
     def unexplained_rows(self) -> NDArray[np.intp]:
         """The row numbers of outliers that no outlier rule covers."""
@@ -122,11 +127,14 @@ class Summary:
 
         return _written(to_sql(self.rules, self.fields, table, dialect), path)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """A page of its own with the rules and what speaks for them."""
+    def to_html(self, path: str | Path | None = None, examples: int = 0) -> str:
+        """A page of its own with the rules and what speaks for them.
+
+        It holds counts alone; `examples` asks for so many rows of the data under each rule.
+        """
         from stair.report import to_html
 
-        return _written(to_html(self), path)
+        return _written(to_html(self, examples), path)
 
     def is_outlier(self) -> NDArray[np.bool_]:
         """Which of the rows that were learned from are outliers by their labels."""
@@ -295,6 +303,7 @@ def summarize(
         _data=frame if isinstance(data, str | Path) else data,
         _unexplained=missed,
         _outliers=codes == verdict.positive,
+        _codes=codes,
     )
 
 

@@ -62,6 +62,19 @@ def to_sql(
     return "\n".join([*parts, f"FROM {source};", ""])
 
 
+def rule_to_sql(
+    rules: RuleSet, number: int, fields: Sequence[Field], dialect: str = "duckdb"
+) -> str:
+    """The condition of one rule. With partitions it is about the column that `to_sql` adds."""
+    check_dialect(dialect)
+    condition = _Writer({f.name: f for f in fields}, dialect).rule(rules[number])
+    if isinstance(rules, LocalRuleSet):
+        spans = enumerate(rules.spans(), start=1)
+        partition = next(k for k, (start, stop) in spans if start <= number < stop)
+        return f"stair_partition = {partition} AND {condition}"
+    return condition
+
+
 def _routed(rules: LocalRuleSet, writer: _Writer, source: str) -> str:
     """A subquery with the number of each row's nearest partition, the first of equals."""
     n = len(rules.partitions)

@@ -385,7 +385,7 @@ class _Named:
     def _words(self, value: Any) -> str:
         if self._term is None:
             return value_in_words(value)
-        return f'{"mentions" if value else "does not mention"} "{self._term}"'
+        return "mentions it" if value else "does not"
 
 
 def _bar(name: str, rows: Counts, group: int, covered: bool) -> Bar:

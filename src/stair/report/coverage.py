@@ -41,6 +41,7 @@ class Overlap:
 class Coverage:
     """Counts over all rows."""
 
+    totals: NDArray[np.int64]  # rows by class
     only: NDArray[np.int64]  # by rule: rows of its label that no other rule for that label covers
     first: NDArray[np.int64]  # rule × class: rows that the rule decides about
     rest: NDArray[np.int64]  # by class: rows that no rule covers
@@ -97,7 +98,7 @@ def coverage_of(
         _pairs(paired, rows, both, marked),
     )
     return Coverage(
-        only, first[:-1], first[-1], len(codes) - right_rows, overlap if deepest > 1 else None,
+        first.sum(axis=0), only, first[:-1], first[-1], len(codes) - right_rows, overlap if deepest > 1 else None,
         tuple(np.array(each, dtype=np.intp) for each in shown),
     )  # fmt: skip
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 # The page stays below a megabyte: rules get histograms while there is room, then they are listed
 # without, then they are counted. Sizes are in characters of HTML, estimated from above.
-ROOM_FOR_CHARTS: Final = 480_000
+ROOM_FOR_CHARTS: Final = 560_000
 ROOM_FOR_RULES: Final = 820_000
-SIZE_OF_CARD: Final = 2_300
-SIZE_OF_CHART: Final = 1_900
+SIZE_OF_CARD: Final = 1_700
+SIZE_OF_CHART: Final = 1_500
 SIZE_OF_LINE: Final = 900
 LONGEST_SQL: Final = 6_000
 LONGEST_TEXT: Final = 2_000
@@ -63,8 +63,8 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """A rule with what speaks for it. `n_outliers` and `n_inliers` are all rows it is held against:
-    those of its partition where the rules are local."""
+    """A rule with what speaks for it. `n_outliers` and `n_inliers` are the rows that its clauses
+    are held against: those of its partition where the rules are local, else all."""
 
     number: int
     text: str
@@ -75,6 +75,8 @@ class RuleView:
     hits: int
     share: float
     only: int  # rows of its label that no other rule for this label covers
+    n_own: int  # all rows of its label, and all others
+    n_others: int
     n_outliers: int
     n_inliers: int
     partition: int | None
@@ -183,7 +185,6 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
     rules, codes = summary.rules, summary._codes
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     coverage = coverage_of(rules, summary._values, codes, examples)
-    totals = np.bincount(codes, minlength=len(rules.classes))
     local = rules if isinstance(rules, LocalRuleSet) else None
     places = _Places(summary, local)
     views = _views(summary, coverage, places, examples)
@@ -194,7 +195,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         n_rows=summary.n_rows,
         n_columns=summary.n_columns,
         n_outliers=summary.n_outliers,
-        classes=tuple((str(c), int(n)) for c, n in zip(rules.classes, totals, strict=True)),
+        classes=tuple((str(c), int(n)) for c, n in zip(rules.classes, coverage.totals, strict=True)),
         has_outliers=positive is not None,
         method=summary.method,
         method_name=METHOD_NAMES.get(summary.method, summary.method),
@@ -219,7 +220,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         rest=_rest(summary, coverage),
         overlap=coverage.overlap,
         partitions=_partitions(local, places, positive),
-        map=None if local is None else map_of(local, summary._values, codes == positive),
+        map=None if local is None else map_of(local, summary._values, places.routed, codes == positive),
         routed=None if local is None else local.routed,
         assigned=None if local is None else local.assigned,
         steps=_steps(summary),
@@ -244,15 +245,16 @@ class _Places:
     def __init__(self, summary: Summary, local: LocalRuleSet | None) -> None:
         values, codes = summary._values, summary._codes
         n_classes = len(summary.rules.classes)
+        self.routed = np.empty(0, dtype=np.intp)
         if local is None:
             self.of_rule: list[int | None] = [None] * len(summary.rules)
             self.parts = [Distributions(values.__getitem__, codes, n_classes)]
             return
-        routed = local.route(values)
+        self.routed = local.route(values)
         self.of_rule = [k for k, (a, b) in enumerate(local.spans()) for _ in range(a, b)]
         self.parts = []
         for number in range(len(local.partitions)):
-            rows = np.flatnonzero(routed == number)
+            rows = np.flatnonzero(self.routed == number)
             self.parts.append(Distributions(_taking(values, rows), codes[rows], n_classes))
 
     def around(self, rule: int) -> Distributions:
@@ -308,6 +310,7 @@ def _view(
 ) -> RuleView:
     rules, rule = summary.rules, evidence.rule
     around = places.around(number)
+    place = rules.classes.index(rule.label)
     group = rules.classes.index(rule.label if rules.positive is None else rules.positive)
     partition = places.of_rule[number]
     total = int(around.totals.sum())
@@ -321,6 +324,8 @@ def _view(
         hits=evidence.hits,
         share=evidence.share,
         only=int(coverage.only[number]),
+        n_own=int(coverage.totals[place]),
+        n_others=summary.n_rows - int(coverage.totals[place]),
         n_outliers=int(around.totals[group]),
         n_inliers=total - int(around.totals[group]),
         partition=None if partition is None else partition + 1,

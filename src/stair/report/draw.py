@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from stair.distribution import Bar, Bars, Histogram
+from stair.distribution import Bar, Bars, Bin, Histogram
 from stair.report.map import ACROSS, DOWN, Map
 
 WIDTH: Final = 320
@@ -31,8 +31,10 @@ class Label(NamedTuple):
 
 
 class Box(NamedTuple):
-    x: float
-    width: float
+    """A stretch of an axis."""
+
+    start: float
+    length: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class HistogramMarks:
     inliers: tuple[str, str]
     missing: Bar | None
     missing_heights: tuple[float, float]
+    shade_missing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +66,14 @@ class BarMark:
 @dataclass(frozen=True, slots=True)
 class BarMarks:
     height: int
+    shade: tuple[Box, ...]  # from the top: where neighbouring rows are covered
     rows: tuple[BarMark, ...]
 
 
 def histogram(chart: Histogram, n_outliers: int, n_inliers: int) -> HistogramMarks:
     missing = chart.missing
     plot = WIDTH - MISSING if missing else WIDTH
-    counted = [*chart.bins, *([missing] if missing else [])]
+    counted: list[Bin | Bar] = [*chart.bins, *([missing] if missing else [])]
     up = [_share(each.outliers, n_outliers) for each in counted]
     down = [_share(each.inliers, n_inliers) for each in counted]
     scale = TALL / ((max(up) + max(down)) or 1.0)
@@ -77,7 +81,8 @@ def histogram(chart: Histogram, n_outliers: int, n_inliers: int) -> HistogramMar
     rises = [_height(share, scale) for share in up]
     falls = [_height(share, scale) for share in down]
     steps = [(each.start * plot, each.stop * plot, each.covered) for each in chart.bins]
-    covered = [(a, b) for a, b, inside in steps if inside]
+    # Where everything is covered there is nothing to tell apart.
+    covered = [(a, b) for a, b, inside in steps if inside and not _all_covered(counted)]
     shade = (Box(covered[0][0], max(2.0, covered[-1][1] - covered[0][0])),) if covered else ()
     return HistogramMarks(
         height=TOP + TALL + BOTTOM,
@@ -90,6 +95,7 @@ def histogram(chart: Histogram, n_outliers: int, n_inliers: int) -> HistogramMar
         inliers=(_steps(steps, falls, base, 1, True), _steps(steps, falls, base, 1, False)),
         missing=missing,
         missing_heights=(rises[-1], falls[-1]),
+        shade_missing=missing is not None and missing.covered and not _all_covered(counted),
     )
 
 
@@ -100,7 +106,15 @@ def bars(chart: Bars, n_outliers: int, n_inliers: int) -> BarMarks:
         BarMark(k * ROW, _cut(bar.name), _height(out, scale), _height(inside, scale), bar)
         for k, (bar, (out, inside)) in enumerate(zip(chart.bars, shares, strict=True))
     ]
-    return BarMarks(len(rows) * ROW, tuple(rows))
+    shade: list[Box] = []
+    for row in rows:
+        if not row.bar.covered or _all_covered(chart.bars):
+            continue
+        if shade and sum(shade[-1]) == row.y:
+            shade[-1] = Box(shade[-1].start, shade[-1].length + ROW)
+        else:
+            shade.append(Box(row.y, ROW))
+    return BarMarks(len(rows) * ROW, tuple(shade), tuple(rows))
 
 
 class Tick(NamedTuple):
@@ -228,14 +242,18 @@ def map_marks(found: Map) -> MapMarks:
 
 
 def ticks(low: float, high: float, about: int) -> list[float]:
-    """Round numbers from `low` up to `high` or just below."""
+    """Round numbers from `low` to `high` or just above."""
     span = high - low
     if span <= 0:
         return [low, low + 1.0]
     raw = span / about
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
-    return [low + k * step for k in range(int(span / step + 1e-9) + 1)]
+    return [low + k * step for k in range(math.ceil(span / step - 1e-9) + 1)]
+
+
+def _all_covered(counted: Sequence[Bin | Bar]) -> bool:
+    return all(each.covered for each in counted)
 
 
 def _share(count: int, total: int) -> float:

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.local import LocalRuleSet
-from stair.rules import Rows
 
 ACROSS: Final = 36
 DOWN: Final = 22
-BLOCK: Final = 1 << 15
-# Rows that the directions are found from. All rows are counted.
-SAMPLE: Final = 20_000
+# Rows on the map: every so-manieth of more. Nobody sees the difference.
+MOST_ROWS: Final = 50_000
 # The map leaves out this share of the rows on each side; the outer cells hold them.
 TAIL: Final = 0.01
 
@@ -35,17 +33,21 @@ class Cell:
 class Map:
     """All cells that have rows, and where each partition's center is, in cells."""
 
+    n_rows: int
     cells: tuple[Cell, ...]
     centers: tuple[tuple[float, float], ...]
 
 
 def map_of(
-    rules: LocalRuleSet, values: dict[str, NDArray[Any]], is_outlier: NDArray[np.bool_]
+    rules: LocalRuleSet,
+    values: dict[str, NDArray[Any]],
+    routed: NDArray[np.intp],
+    is_outlier: NDArray[np.bool_],
 ) -> Map:
     """The two directions in which the rows' places differ most, and the rows counted there."""
-    n_rows = len(is_outlier)
-    step = max(1, n_rows // SAMPLE)
-    sample = rules.space.place(lambda name: values[name][::step])
+    step = -(-len(is_outlier) // MOST_ROWS)
+    rows = {name: array[::step] for name, array in values.items()}
+    sample = rules.space.place(rows.__getitem__)
     middle = sample.mean(axis=0)
     directions = np.linalg.eigh(np.atleast_2d(np.cov(sample - middle, rowvar=False, bias=True)))[1]
     axes = directions[:, ::-1][:, :2]
@@ -54,24 +56,28 @@ def map_of(
     # A direction has no sign of its own; the larger coordinate points right and up.
     axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
     flat = (sample - middle) @ axes
-    centers = (np.array([p.center for p in rules.partitions]) - middle) @ axes
+    quartiles = np.quantile(flat, [0.25, 0.5, 0.75], axis=0)
+    unit = np.where(quartiles[2] > quartiles[0], quartiles[2] - quartiles[0], 1.0)
+
+    def flattened(places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Straight where most rows are, and ever denser far out: tails must not fill the map."""
+        return np.arcsinh(((places - middle) @ axes - quartiles[1]) / unit)
+
+    flat = flattened(sample)
+    centers = flattened(np.array([p.center for p in rules.partitions]))
     low, high = np.quantile(flat, [TAIL, 1 - TAIL], axis=0)
     low, high = np.minimum(low, centers.min(axis=0)), np.maximum(high, centers.max(axis=0))
     span = np.where(high > low, high - low, 1.0)
     size = np.array([ACROSS, DOWN])
     n_partitions = len(rules.partitions)
     counts = np.zeros((2, DOWN, ACROSS, n_partitions), dtype=np.int64)
-    for start in range(0, n_rows, BLOCK):
-        part = {name: array[start : start + BLOCK] for name, array in values.items()}
-        places = (rules.space.place(Rows(part, rules.features).get) - middle) @ axes
-        cell = np.clip((places - low) / span * size, 0, size - 1).astype(np.intp)
-        routed = rules.route(part)
-        marked = is_outlier[start : start + BLOCK].astype(np.intp)
-        np.add.at(counts, (marked, DOWN - 1 - cell[:, 1], cell[:, 0], routed), 1)
-    rows = counts.sum(axis=0)
+    cell = np.clip((flat - low) / span * size, 0, size - 1).astype(np.intp)
+    marked = is_outlier[::step].astype(np.intp)
+    np.add.at(counts, (marked, DOWN - 1 - cell[:, 1], cell[:, 0], routed[::step]), 1)
+    total = counts.sum(axis=0)
     cells = tuple(
-        Cell(int(x), int(y), int(k) + 1, int(rows[y, x, k]), int(counts[1, y, x, k]))
-        for y, x, k in zip(*np.nonzero(rows), strict=True)
+        Cell(int(x), int(y), int(k) + 1, int(total[y, x, k]), int(counts[1, y, x, k]))
+        for y, x, k in zip(*np.nonzero(total), strict=True)
     )
     at = (centers - low) / span * size
-    return Map(cells, tuple((round(float(x), 2), round(float(DOWN - y), 2)) for x, y in at))
+    return Map(len(sample), cells, tuple((round(float(x), 2), round(float(DOWN - y), 2)) for x, y in at))

@@ -96,13 +96,12 @@ def about(report: Report, rule: RuleView) -> str:
     own, others = names(report, rule)
     if report.has_outliers and not rule.is_outlier:
         own, others = others, own
-    rows = "The one row" if rule.rows == 1 else f"Of its {number(rule.rows)} rows"
     if rule.rows == 1:
-        text = f"{rows} that it covers is {'' if rule.hits else 'not '}{a_label(report, rule.label)}."
-    elif not wrong:
-        text = f"All of its {number(rule.rows)} rows are {own}."
+        a = "" if rule.hits else "not "
+        text = f"The one row that it covers is {a}{a_label(report, rule.label)}."
     else:
-        text = f"{rows} {number(rule.hits)} are {own} and {number(wrong)} are not."
+        text = f"It covers {number(rule.hits)} of {number(rule.n_own)} {own} and "
+        text += f"{number(wrong) if wrong else 'none'} of {number(rule.n_others)} {others}."
     if rule.only == rule.hits:
         text += f" No other rule covers these {own}." if rule.hits > 1 else ""
     else:
@@ -112,8 +111,9 @@ def about(report: Report, rule: RuleView) -> str:
         )
     if rule.partition:
         text += (
-            f" Below it is held against the {number(rule.n_outliers)} {names(report, rule)[0]} and "
-            f"{number(rule.n_inliers)} {names(report, rule)[1]} of partition {rule.partition}."
+            f" Below, its clauses are held against the rows of partition {rule.partition}, where "
+            f"there are {number(rule.n_outliers)} {names(report, rule)[0]} and "
+            f"{number(rule.n_inliers)} {names(report, rule)[1]}."
         )
     return text
 
@@ -184,7 +184,7 @@ def learned(report: Report) -> str:
     )
     if last.total_length > report.total_length:
         text += (
-            f"They grew to a total length of {last.total_length:,} and were pruned back "
+            f"They grew to a total length of {last.total_length:,} and were cut back "
             f"to {report.total_length:,}, as far as the floor allows. "
         )
     return text + "The dot marks the rules of this report."

@@ -51,8 +51,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Rows with low < x ≤ high; places are from 0 to 1 along the axis."""
+    """Rows with low < x ≤ high, times in microseconds; the outer bins have no end.
 
+    `start` and `stop` are its places along the axis, from 0 to 1.
+    """
+
+    low: float
+    high: float
     start: float
     stop: float
     outliers: int
@@ -175,21 +180,25 @@ class _Ordered:
         start, stop = self._range(group, limits)
         log = self._is_skewed(start, stop)
         edges = self._edges(start, stop, limits, log)
-        counts = self._between([-math.inf, *edges[1:-1], math.inf])
-        places = [_place(edge, start, stop, log) for edge in edges]
+        outer = [-math.inf, *edges[1:-1], math.inf]
+        places = [round(_place(edge, start, stop, log), 4) for edge in edges]
         bins = [
             Bin(
-                round(a, 4), round(b, 4),
-                int(row[group]), int(row.sum() - row[group]),
-                limits[0] <= lower and upper <= limits[1],
+                low=outer[k],
+                high=outer[k + 1],
+                start=places[k],
+                stop=places[k + 1],
+                outliers=int(row[group]),
+                inliers=int(row.sum() - row[group]),
+                covered=limits[0] <= outer[k] and outer[k + 1] <= limits[1],
             )
-            for a, b, lower, upper, row in zip(
-                places, places[1:], [-math.inf, *edges[1:-1]], [*edges[1:-1], math.inf], counts,
-                strict=False,
-            )
-        ]  # fmt: skip
-        marks = [Mark(round(_place(b, start, stop, log), 4), self._words(b))
-                 for b in limits if start < b < stop]  # fmt: skip
+            for k, row in enumerate(self._between(outer))
+        ]
+        marks = [
+            Mark(round(_place(b, start, stop, log), 4), self._words(b))
+            for b in limits
+            if start < b < stop
+        ]
         # Whole numbers are drawn in steps that end at them, so the axis starts just below.
         first = start + 1 if self._whole and not self.is_time else start
         low, high = self._end(first), self._end(stop)
@@ -200,18 +209,19 @@ class _Ordered:
     def distance(self, group: int) -> float:
         mine = self.classes[group]
         others = [x for c, x in enumerate(self.classes) if c != group]
-        rest = np.sort(np.concatenate(others)) if others else mine[:0]
-        n_mine = mine.size + self.missing[group]
-        n_rest = rest.size + self.missing.sum() - self.missing[group]
+        rest = others[0] if len(others) == 1 else np.sort(np.concatenate(others))
+        n_mine = mine.size + int(self.missing[group])
+        n_rest = rest.size + int(self.missing.sum() - self.missing[group])
         if not n_mine or not n_rest:
             return 0.0
-        # Missing values come last, as if they were larger than all others.
-        points = np.concatenate([mine, rest])
-        gaps = (
-            np.searchsorted(mine, points, side="right") / n_mine
-            - np.searchsorted(rest, points, side="right") / n_rest
-        )
-        return float(np.abs(gaps).max(initial=0.0))
+        # The difference is largest at a value of the group, or just before one; missing values
+        # come last, as if they were larger than all others.
+        gaps = [abs(mine.size / n_mine - rest.size / n_rest)]
+        for side in ("left", "right"):
+            up_to = np.searchsorted(mine, mine, side=side) / n_mine
+            others_up_to = np.searchsorted(rest, mine, side=side) / n_rest
+            gaps.append(float(np.abs(up_to - others_up_to).max(initial=0.0)))
+        return max(gaps)
 
     def _between(self, edges: Sequence[float]) -> Counts:
         """Rows of each class (columns) in each step between neighbouring edges (rows)."""
@@ -226,9 +236,9 @@ class _Ordered:
         return counts
 
     def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
-        rows = np.array([
-            np.searchsorted(x, value, side="right") - np.searchsorted(x, value) for x in self.classes
-        ])  # fmt: skip
+        rows = np.array(
+            [np.searchsorted(x, value, "right") - np.searchsorted(x, value) for x in self.classes]
+        )
         low, high = _limits(clause)
         return _bar(self._words(value), rows, group, low < value <= high)
 
@@ -285,7 +295,9 @@ class _Ordered:
         edges = [start]
         for a, b, p, q in zip(stations, stations[1:], places, places[1:], strict=False):
             n = max(1, round((q - p) * BINS))
-            edges += [e for k in range(1, n) if edges[-1] < (e := self._point(a, b, k / n, log)) < b]
+            edges += [
+                e for k in range(1, n) if edges[-1] < (e := self._point(a, b, k / n, log)) < b
+            ]
             edges.append(b)
         return edges
 

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause, Interval, Period
+from stair.clauses import Clause, Period
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
@@ -19,6 +19,7 @@ from stair.export.text import METHOD_NAMES
 from stair.local import LocalRuleSet
 from stair.report.coverage import Coverage, Overlap, coverage_of
 from stair.report.map import Map, map_of
+from stair.report.telling import Telling, telling_columns
 
 if TYPE_CHECKING:
     from stair.evidence import RuleEvidence
@@ -37,9 +38,6 @@ MOST_STEPS: Final = 160
 MOST_LISTED: Final = 200  # columns that were left out, notes
 LONGEST_CELL: Final = 60
 MOST_CELLS: Final = 24
-# With fewer unexplained outliers nothing can be said about where they are.
-FEWEST_TELLING: Final = 8
-MOST_TELLING: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +124,7 @@ class Missed:
 
     rows: int
     taken_by: tuple[tuple[int | None, str, int, int], ...]  # rule, its words, missed, all its rows
-    telling: tuple[ClauseView, ...]
-    n_inliers: int
+    telling: tuple[Telling, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +181,9 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
     """All that the page shows, counted from the summary's rules and rows."""
     rules, codes = summary.rules, summary._codes
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
-    coverage = coverage_of(rules, summary._values, codes, examples)
     local = rules if isinstance(rules, LocalRuleSet) else None
     places = _Places(summary, local)
+    coverage = coverage_of(rules, summary._values, codes, places.routed, examples)
     views = _views(summary, coverage, places, examples)
     target = [v for v in views if v.is_outlier or positive is None]
     return Report(
@@ -195,7 +192,9 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         n_rows=summary.n_rows,
         n_columns=summary.n_columns,
         n_outliers=summary.n_outliers,
-        classes=tuple((str(c), int(n)) for c, n in zip(rules.classes, coverage.totals, strict=True)),
+        classes=tuple(
+            (str(c), int(n)) for c, n in zip(rules.classes, coverage.totals, strict=True)
+        ),
         has_outliers=positive is not None,
         method=summary.method,
         method_name=METHOD_NAMES.get(summary.method, summary.method),
@@ -220,7 +219,9 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         rest=_rest(summary, coverage),
         overlap=coverage.overlap,
         partitions=_partitions(local, places, positive),
-        map=None if local is None else map_of(local, summary._values, places.routed, codes == positive),
+        map=None
+        if local is None
+        else map_of(local, summary._values, places.routed, codes == positive),
         routed=None if local is None else local.routed,
         assigned=None if local is None else local.assigned,
         steps=_steps(summary),
@@ -265,9 +266,7 @@ def _taking(values: Mapping[str, NDArray[Any]], rows: NDArray[np.intp]) -> Any:
     return lambda name: values[name][rows]
 
 
-def _views(
-    summary: Summary, coverage: Coverage, places: _Places, examples: int
-) -> list[RuleView]:
+def _views(summary: Summary, coverage: Coverage, places: _Places, examples: int) -> list[RuleView]:
     """The rules that the page lists: outlier rules first, those with the most outliers first."""
     positive = summary.rules.positive
     order = sorted(
@@ -330,11 +329,11 @@ def _view(
         n_inliers=total - int(around.totals[group]),
         partition=None if partition is None else partition + 1,
         detailed=detailed,
-        clauses=tuple(_clause(around, clause, group) for clause in rule.clauses) if detailed else (),
+        clauses=tuple(_clause(around, clause, group) for clause in rule.clauses)
+        if detailed
+        else (),
         sql=sql if detailed else None,
-        examples=_examples(summary, coverage.examples[number])
-        if examples and detailed
-        else None,
+        examples=_examples(summary, coverage.examples[number]) if examples and detailed else None,
     )
 
 
@@ -413,45 +412,10 @@ def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Misse
     if n_rest and rules.default != rules.positive:
         taken.append((None, "no rule at all", n_rest, int(coverage.rest.sum())))
     taken.sort(key=lambda row: -row[2])
-    n_inliers = summary.n_rows - summary.n_outliers
-    telling = _telling(summary, positive)
-    return Missed(summary.unexplained, tuple(taken[:5]), telling, n_inliers)
-
-
-def _telling(summary: Summary, positive: int) -> tuple[ClauseView, ...]:
-    """The columns in which the unexplained outliers are farthest from inliers.
-
-    Farther, that is, than so few rows would be by chance (Kolmogorov and Smirnov at 5%).
-    """
-    missed = summary._unexplained
-    if summary.unexplained < FEWEST_TELLING:
-        return ()
-    chance = 1.36 / math.sqrt(summary.unexplained)
-    rows = np.flatnonzero(missed | (summary._codes != positive))
-    groups = missed[rows].astype(np.int32)
-    found = []
-    for field in summary.fields:
-        clause = _ANYTHING.get(field.kind)
-        if clause is None:
-            continue
-        column = Distributions(_taking(summary._values, rows), groups, 2)
-        distance = column.distance(clause(field.name), 1)
-        if distance > chance:
-            found.append((distance, field.name, column, clause(field.name)))
-    found.sort(key=lambda each: -each[0])
-    views = []
-    for _, name, column, clause_ in found[:MOST_TELLING]:
-        n_missed, n_inliers = int(column.totals[1]), int(column.totals[0])
-        views.append(ClauseView(name, name, n_missed, n_inliers, column.chart(clause_, 1)))
-    return tuple(views)
-
-
-# A clause that covers every value of a kind: what a column is drawn with where no rule cuts it.
-_ANYTHING: Final[Mapping[str, Any]] = {
-    "number": lambda name: Interval(name, missing=True),
-    "time": lambda name: Period(name, missing=True),
-    "category": lambda name: Among(name, ("\0",), negated=True, missing=True),
-}
+    telling = telling_columns(
+        summary._values, summary.fields, summary._unexplained, ~summary._outliers
+    )
+    return Missed(summary.unexplained, tuple(taken[:5]), telling)
 
 
 def _rest(summary: Summary, coverage: Coverage) -> Rest | None:
@@ -488,5 +452,3 @@ def _steps(summary: Summary) -> tuple[Point, ...]:
     return tuple(
         Point(s.n_rules, s.total_length, s.score, s.stabilizer, s.objective) for s in trace
     )
-
-

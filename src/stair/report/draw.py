@@ -235,10 +235,14 @@ def map_marks(found: Map) -> MapMarks:
         tuple((k, "".join(squares[k])) for k in sorted(squares)),
         "".join(diamonds),
         tuple(
-            (min(max(x * CELL, 10.0), ACROSS * CELL - 10.0), min(max(y * CELL, 10.0), DOWN * CELL - 10.0))
+            (_within(x * CELL, ACROSS * CELL), _within(y * CELL, DOWN * CELL))
             for x, y in found.centers
         ),
     )  # fmt: skip
+
+
+def _within(at: float, size: int) -> float:
+    return min(max(at, 10.0), size - 10.0)
 
 
 def ticks(low: float, high: float, about: int) -> list[float]:
@@ -278,7 +282,9 @@ def _steps(
         if inside is not covered or not height:
             continue
         if start != end:
-            parts.append(f"{f'V{trimmed(base)}z' if parts else ''}M{trimmed(start)} {trimmed(base)}")
+            parts.append(
+                f"{f'V{trimmed(base)}z' if parts else ''}M{trimmed(start)} {trimmed(base)}"
+            )
         parts.append(f"V{trimmed(base + sign * height)}H{trimmed(max(stop, start + 1.2))}")
         end = stop
     return "".join([*parts, f"V{trimmed(base)}z"]) if parts else ""

@@ -22,9 +22,7 @@ def fragment_of(summary: Summary) -> dict[str, Any]:
     if isinstance(rules, LocalRuleSet):
         partition_of = [k for k, (a, b) in enumerate(rules.spans(), start=1) for _ in range(a, b)]
     numbered = list(enumerate(summary.evidence, start=1))
-    main = [
-        (k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive
-    ]
+    main = [(k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive]
     others = [pair for pair in numbered if pair not in main]
     shown = [*main, *others][: MOST if len(numbered) > MOST else None]
     assigned = rules.assign(summary._values)

@@ -61,7 +61,8 @@ def map_of(
 
     def flattened(places: NDArray[np.float64]) -> NDArray[np.float64]:
         """Straight where most rows are, and ever denser far out: tails must not fill the map."""
-        return np.arcsinh(((places - middle) @ axes - quartiles[1]) / unit)
+        far: NDArray[np.float64] = ((places - middle) @ axes - quartiles[1]) / unit
+        return np.arcsinh(far)
 
     flat = flattened(sample)
     centers = flattened(np.array([p.center for p in rules.partitions]))
@@ -80,4 +81,6 @@ def map_of(
         for y, x, k in zip(*np.nonzero(total), strict=True)
     )
     at = (centers - low) / span * size
-    return Map(len(sample), cells, tuple((round(float(x), 2), round(float(DOWN - y), 2)) for x, y in at))
+    return Map(
+        len(sample), cells, tuple((round(float(x), 2), round(float(DOWN - y), 2)) for x, y in at)
+    )

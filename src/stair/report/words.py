@@ -6,8 +6,12 @@ from collections.abc import Sequence
 
 from stair.export.text import percent, score_in_words
 from stair.report.data import Point, Report, RuleView
+from stair.report.telling import FEWEST as FEWEST
 
-_SMALL = "no one two three four five six seven eight nine ten eleven twelve".split()
+_SMALL = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+)  # fmt: skip
 SHORT = 3  # attributes that a rule may have and still be called short
 
 
@@ -28,8 +32,8 @@ def headline(report: Report) -> str:
         return (
             f"{number(report.n_rows)} rows are of {len(report.classes)} classes; "
             f"{counted(report.n_rules, 'rule', spelled=True)} "
-            f"{'gives' if report.n_rules == 1 else 'give'} {percent(right / report.n_rows)} of them "
-            "their class"
+            f"{'gives' if report.n_rules == 1 else 'give'} {percent(right / report.n_rows)} "
+            "of them their class"
         )
     are = "is an outlier" if report.n_outliers == 1 else "are outliers"
     opening = f"{number(report.n_outliers)} of {number(report.n_rows)} rows {are}"

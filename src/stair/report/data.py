@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Clause, Period
+from stair.clauses import Among, Clause, Period
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
@@ -20,22 +20,23 @@ from stair.local import LocalRuleSet
 from stair.report.coverage import Coverage, Overlap, coverage_of
 from stair.report.map import Map, map_of
 from stair.report.telling import Telling, telling_columns
+from stair.rules import Rule
 
 if TYPE_CHECKING:
-    from stair.evidence import RuleEvidence
     from stair.summary import Summary
 
 # The page stays below a megabyte: rules get histograms while there is room, then they are listed
-# without, then they are counted. Sizes are in characters of HTML, estimated from above.
-ROOM_FOR_CHARTS: Final = 560_000
-ROOM_FOR_RULES: Final = 820_000
-SIZE_OF_CARD: Final = 1_700
-SIZE_OF_CHART: Final = 1_500
-SIZE_OF_LINE: Final = 900
+# without, then they are counted. Sizes are in bytes of HTML, estimated from above.
+ROOM: Final = 880_000
+ROOM_FOR_LINES: Final = 360_000  # that histograms leave to the rules after them
+SIZE_OF_LINE: Final = 600
+SIZE_OF_CARD: Final = 1_300
+SIZE_OF_HISTOGRAM: Final = 1_150
+SIZE_OF_BARS: Final = 4_500
 LONGEST_SQL: Final = 6_000
 LONGEST_TEXT: Final = 2_000
 MOST_STEPS: Final = 160
-MOST_LISTED: Final = 200  # columns that were left out, notes
+MOST_LISTED: Final = 100  # columns that were left out, notes
 LONGEST_CELL: Final = 60
 MOST_CELLS: Final = 24
 
@@ -276,37 +277,43 @@ def _views(summary: Summary, coverage: Coverage, places: _Places, examples: int)
             -summary.evidence[k].hits,
         ),
     )
+    texts = {k: _shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
+    lines = {k: SIZE_OF_LINE + len(str(escape(texts[k])).encode("utf-8", "replace")) for k in order}
+    left = min(sum(lines.values()), ROOM_FOR_LINES)  # to keep for rules that are only listed
     views: list[RuleView] = []
-    size, detailed = 0, True
+    room, detailed = ROOM, True
     for number in order:
-        evidence = summary.evidence[number]
-        text = _shortened(str(evidence.rule), LONGEST_TEXT)
+        left = max(0, left - lines[number])
         sql = _sql(summary, number) if detailed else None
-        clauses = len(evidence.rule.clauses)
-        plain = SIZE_OF_LINE + 2 * len(escape(text))
-        full = plain + SIZE_OF_CARD + clauses * SIZE_OF_CHART + 2 * len(escape(sql or ""))
-        full += 2 * sum(len(escape(clause.feature)) for clause in evidence.rule.clauses)
-        detailed = detailed and size + full <= ROOM_FOR_CHARTS
-        size += full if detailed else plain
-        if size > ROOM_FOR_RULES:
+        size = lines[number] + _size_of_evidence(summary.evidence[number].rule, texts[number], sql)
+        detailed = detailed and size + left <= room
+        room -= size if detailed else lines[number]
+        if room < 0:
             break
         views.append(
-            _view(summary, number, text, evidence, coverage, places, detailed, sql, examples)
-        )
+            _view(summary, number, texts[number], coverage, places, sql if detailed else None,
+                  examples, detailed=detailed)
+        )  # fmt: skip
     return views
+
+
+def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
+    charts = sum(SIZE_OF_BARS if isinstance(c, Among) else SIZE_OF_HISTOGRAM for c in rule.clauses)
+    return SIZE_OF_CARD + charts + 2 * len(escape(text)) + len(escape(sql or ""))
 
 
 def _view(
     summary: Summary,
     number: int,
     text: str,
-    evidence: RuleEvidence,
     coverage: Coverage,
     places: _Places,
-    detailed: bool,
     sql: str | None,
     examples: int,
+    *,
+    detailed: bool,
 ) -> RuleView:
+    evidence = summary.evidence[number]
     rules, rule = summary.rules, evidence.rule
     around = places.around(number)
     place = rules.classes.index(rule.label)
@@ -332,7 +339,7 @@ def _view(
         clauses=tuple(_clause(around, clause, group) for clause in rule.clauses)
         if detailed
         else (),
-        sql=sql if detailed else None,
+        sql=sql,
         examples=_examples(summary, coverage.examples[number]) if examples and detailed else None,
     )
 

@@ -275,19 +275,24 @@ def _steps(
     sign: int,
     covered: bool,
 ) -> str:
-    """The outline of neighbouring bars, of those that the clause covers or of the others."""
+    """The outline of neighbouring bars, of those that the clause covers or of the others.
+
+    Whole numbers of half a unit, each relative to the one before: the shortest way to write it.
+    """
     parts: list[str] = []
-    end = math.nan
+    x, floor = -1, round(2 * base)
+    y = floor
     for (start, stop, inside), height in zip(steps, heights, strict=False):
         if inside is not covered or not height:
             continue
-        if start != end:
-            parts.append(
-                f"{f'V{trimmed(base)}z' if parts else ''}M{trimmed(start)} {trimmed(base)}"
-            )
-        parts.append(f"V{trimmed(base + sign * height)}H{trimmed(max(stop, start + 1.2))}")
-        end = stop
-    return "".join([*parts, f"V{trimmed(base)}z"]) if parts else ""
+        left, right = round(2 * start), max(round(2 * stop), round(2 * start) + 2)
+        if left != x:
+            parts.append(f"{f'V{floor}z' if parts else ''}M{left} {floor}")
+            y = floor
+        top = floor + sign * max(1, round(2 * height))
+        parts.append(f"v{top - y}h{right - left}" if top != y else f"h{right - left}")
+        x, y = round(2 * stop), top
+    return "".join([*parts, f"V{floor}z"]) if parts else ""
 
 
 def trimmed(value: float) -> str:

@@ -6,7 +6,7 @@ Every figure in a Summary is counted from its final rules on all rows, never car
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -151,6 +151,28 @@ class Summary:
         from stair.plot import plot_stabilizer
 
         return plot_stabilizer(self, path)
+
+    def plot_coverage(self, path: str | Path | None = None) -> Any:
+        """The rows that each outlier rule covers, right and wrong; needs matplotlib."""
+        from stair.plot import plot_coverage
+
+        return plot_coverage(self, path)
+
+    def plot_clause(self, rule: int, clause: int = 0, path: str | Path | None = None) -> Any:
+        """How a clause's attribute is distributed, outliers over inliers; needs matplotlib."""
+        from stair.plot import plot_clause
+
+        return plot_clause(self, rule, clause, path)
+
+    def plot_frontier(
+        self,
+        path: str | Path | None = None,
+        points: Sequence[tuple[float, float]] | None = None,
+    ) -> Any:
+        """The score against total length, of the steps of learning or of points that are given."""
+        from stair.plot import plot_frontier
+
+        return plot_frontier(self, path, points)
 
     def __str__(self) -> str:
         return self.to_text()

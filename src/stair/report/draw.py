@@ -193,11 +193,11 @@ def strip(
     for k, (rule, n, title) in enumerate(parts):
         width = 100.0 * n / n_outliers
         text = str(rule) if rule else f"{len(rest)} more"
-        room = width > (2.6 if rule else 8)
+        room = width > (3.0 * len(text) if rule else 25.0)
         found.append(Segment(at, width, rule, text if room else "", title, f"o{k % 2}"))
         at += width
     if n_missed:
-        text = "not explained" if n_missed / n_outliers > 0.12 else ""
+        text = "not explained" if n_missed / n_outliers > 0.4 else ""
         title = f"{n_missed:,} outliers are not explained"
         found.append(Segment(at, 100.0 - at, None, text, title, "missed"))
     return tuple(found)

@@ -29,7 +29,7 @@ def test_coverage_has_a_bar_for_each_outlier_rule(demo: Summary, tmp_path: Path)
 
 def test_every_clause_of_every_kind_can_be_drawn(demo: Summary, tmp_path: Path) -> None:
     """Shares of outliers add up to one above the line, and those of inliers below."""
-    for number, rule in enumerate(demo.rules):
+    for number, rule in enumerate(demo.rules.outlier_rules):
         for place in range(len(rule.clauses)):
             figure = demo.plot_clause(number, place)
             heights = [bar.get_height() for bar in figure.axes[0].patches]

@@ -101,8 +101,9 @@ def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
     hits = [each.hits for _, each in shown]
     wrong = [each.rows - each.hits for _, each in shown]
     right_name = "outliers" if positive is not None else "rows of its class"
+    wrong_name = "inliers" if positive is not None else "other rows"
     axes.barh(places, hits, color=OUTLIER, height=0.62, label=right_name)
-    axes.barh(places, wrong, left=hits, color=INLIER, height=0.62, label="others")
+    axes.barh(places, wrong, left=hits, color=INLIER, height=0.62, label=wrong_name)
     names = [f"{number}  {_shortened(_plain(str(each.rule)), 60)}" for number, each in shown]
     axes.set_yticks(list(places), names, fontsize=8)
     for place, (_, each) in zip(places, shown, strict=True):
@@ -146,7 +147,13 @@ def plot_clause(
             alpha = 1.0 if each.covered else FAINT
             axes.bar(middle, each.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
             axes.bar(middle, -each.inliers / n_inliers, width, color=INLIER, alpha=alpha)
-        places = [(0.0, chart.low), *((m.place, m.text) for m in chart.bounds), (1.0, chart.high)]
+        places = [(mark.place, mark.text) for mark in chart.bounds]
+        # An end of the axis is in words where no bound is near.
+        places += [
+            end
+            for end in ((0.0, chart.low), (1.0, chart.high))
+            if all(abs(end[0] - mark.place) > 0.14 for mark in chart.bounds)
+        ]
         if chart.missing:
             _pair(axes, 1.08, 0.05, chart.missing, n_outliers, n_inliers)
             places.append((1.08, "missing"))

@@ -198,7 +198,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         ),
         has_outliers=positive is not None,
         method=summary.method,
-        method_name=METHOD_NAMES.get(summary.method, summary.method),
+        method_name=METHOD_NAMES.get(summary.method, summary.method.capitalize()),
         score_name=summary.score_name,
         score=summary.score,
         min_score=summary.min_score,

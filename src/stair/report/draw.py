@@ -20,7 +20,7 @@ LEAST: Final = 0.8  # a bar of at least one row can be seen
 
 ROW: Final = 24
 NAMES: Final = 118  # room for the names of values
-LONGEST_NAME: Final = 18
+LONGEST_NAME: Final = 15
 
 CELL: Final = 14
 

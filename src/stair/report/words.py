@@ -110,8 +110,9 @@ def about(report: Report, rule: RuleView) -> str:
         text += f" No other rule covers these {own}." if rule.hits > 1 else ""
     else:
         text += (
-            f" It adds {number(rule.only)} {own} beyond the other rules; "
-            f"{number(rule.hits - rule.only)} are covered by others too."
+            f" It adds {number(rule.only) if rule.only else 'no'} {own} beyond the other rules; "
+            f"{number(rule.hits - rule.only)} {'is' if rule.hits - rule.only == 1 else 'are'} "
+            "covered by others too."
         )
     if rule.partition:
         text += (
@@ -177,7 +178,9 @@ def overlap(report: Report) -> str:
     more = sum(n for _, n in report.overlap.depths[4:])
     if more:
         parts.append(f"{counted(more, thing=things)} by more")
-    return f"Covered: {', '.join(parts)}. Where rules for different labels meet, the first decides."
+    mixed = not report.has_outliers or report.n_rules > report.n_outlier_rules
+    first = " Where rules for different labels meet, the first decides." if mixed else ""
+    return f"Covered: {', '.join(parts)}.{first}"
 
 
 def learned(report: Report) -> str:

@@ -8,6 +8,7 @@ is then counted by looking up bounds.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -36,6 +37,7 @@ FEW_VALUES: Final = 8  # numbers with no more distinct values are drawn one by o
 SHOWN_VALUES: Final = 5  # categories that are drawn by name on either side of a clause
 # The axis leaves out this share of each group at either end; the outer bins hold what is beyond.
 TAIL: Final = 0.005
+LARGEST: Final = sys.float_info.max
 WHOLE: Final = 2**53  # beyond it doubles are not all the whole numbers
 
 
@@ -161,7 +163,10 @@ class _Ordered:
             bool((x == np.floor(x)).all()) and max(-x[0], x[-1]) < WHOLE for x in seen
         )
         self._extents: dict[int, tuple[float, float]] = {}
-        self._median = float(np.median(np.concatenate(self.classes))) if seen else math.nan
+        # The lower of two in the middle: their mean could be more than a double holds.
+        every = np.concatenate(self.classes)
+        half = (every.size - 1) // 2
+        self._median = float(np.partition(every, half)[half]) if seen else math.nan
 
     def met(self, clause: Clause) -> Counts:
         low, high = _limits(clause)
@@ -253,6 +258,7 @@ class _Ordered:
                 start = max(least, bound - margin) if least < bound else bound - margin
             if bound >= stop:
                 stop = min(most, bound + margin) if most > bound else bound + margin
+        start, stop = max(start, -LARGEST), min(stop, LARGEST)
         if self._whole:
             start, stop = math.floor(start), math.ceil(stop)
             start -= 0 if self.is_time else 1  # the step of the least value ends at it

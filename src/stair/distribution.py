@@ -163,10 +163,9 @@ class _Ordered:
             bool((x == np.floor(x)).all()) and max(-x[0], x[-1]) < WHOLE for x in seen
         )
         self._extents: dict[int, tuple[float, float]] = {}
-        # The lower of two in the middle: their mean could be more than a double holds.
-        every = np.concatenate(self.classes)
-        half = (every.size - 1) // 2
-        self._median = float(np.partition(every, half)[half]) if seen else math.nan
+        # Of the largest class, and the lower of two in the middle: their mean could overflow.
+        most = max(seen, key=len, default=None)
+        self._median = math.nan if most is None else float(most[(most.size - 1) // 2])
 
     def met(self, clause: Clause) -> Counts:
         low, high = _limits(clause)
@@ -230,13 +229,15 @@ class _Ordered:
 
     def _between(self, edges: Sequence[float]) -> Counts:
         """Rows of each class (columns) in each step between neighbouring edges (rows)."""
+        finite = [edge for edge in edges if math.isfinite(edge)]
         found = np.empty((len(edges), len(self.classes)), dtype=np.int64)
         for c, x in enumerate(self.classes):
-            for k, edge in enumerate(edges):
-                if edge == -math.inf or edge == math.inf:
-                    found[k, c] = x.size if edge > 0 else 0
-                else:
-                    found[k, c] = np.searchsorted(x, x.dtype.type(edge), side="right")
+            inner = np.searchsorted(x, np.array(finite, dtype=x.dtype), side="right")
+            found[:, c] = [
+                *(0 for edge in edges if edge == -math.inf),
+                *inner,
+                *(x.size for edge in edges if edge == math.inf),
+            ]
         counts: Counts = np.diff(found, axis=0)
         return counts
 

@@ -54,6 +54,15 @@ def test_summarize_prints_a_table_and_writes_what_was_asked(folder: Path) -> Non
         assert (folder / name).stat().st_size > 500
 
 
+def test_the_report_has_rows_of_the_data_where_they_are_asked_for(folder: Path) -> None:
+    """By default it holds counts alone."""
+    assert not re.search(r"P0\d{4}", (folder / "report.html").read_text(encoding="utf-8"))
+    done = run("summarize", "payments.csv", "--label", "flagged", "--html", "rows.html",
+               "--examples", "2", "--quiet", cwd=folder)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"P0\d{4}", (folder / "rows.html").read_text(encoding="utf-8"))
+
+
 def test_quiet_prints_nothing(folder: Path) -> None:
     done = run("summarize", "payments.csv", "--label", "flagged", "--quiet", cwd=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -178,6 +187,14 @@ BAD = {
         "there is no folder nowhere",
     ),
     "a folder as output": (["payments.csv", "--label", "flagged", "--html", "."], "is a folder"),
+    "rows without a report": (
+        ["payments.csv", "--label", "flagged", "--examples", "3"],
+        "name it with --html report.html",
+    ),
+    "fewer rows than none": (
+        ["payments.csv", "--label", "flagged", "--html", "r.html", "--examples", "-1"],
+        "expected 0 or more",
+    ),
     "a folder as input": ([".", "--label", "flagged"], "folder"),
     "empty parquet": (["empty.parquet", "--label", "y"], "empty.parquet"),
     "unknown ending": (["rules.xyz", "--label", "y"], "rules.xyz"),

@@ -77,7 +77,21 @@ MAY_IMPORT = {
         "summary",
         "table",
     },
-    "report": {"export", "local", "report", "summary"},
+    "distribution": {"clauses"},
+    "report": {
+        "clauses",
+        "distribution",
+        "errors",
+        "evidence",
+        "export",
+        "io",
+        "local",
+        "match",
+        "report",
+        "rules",
+        "summary",
+        "table",
+    },
 }
 
 

@@ -329,7 +329,7 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
     applied = apply_rules(saved, io.from_object(frame).columns)
     assert applied.labels.tolist() == predicted.tolist()
     assert str(summary.explain(io.from_object(frame.iloc[[0]]).columns))
-    assert "<script>" not in summary.to_html()
+    assert summary.to_html().count("<script>") == 1  # the page's own
     assert str(summary)
 
 

@@ -150,6 +150,12 @@ def summarize(
     html: Annotated[
         Path | None, typer.Option(help="Write a report as HTML.", rich_help_panel="Output")
     ] = None,
+    examples: Annotated[
+        int,
+        typer.Option(
+            help="Rows of the data for each rule of the report.", rich_help_panel="Output"
+        ),
+    ] = 0,
     every: Annotated[
         bool, typer.Option("--all", help="Show every inlier rule.", rich_help_panel="Output")
     ] = False,
@@ -161,12 +167,17 @@ def summarize(
     """Rules for a table and the verdict of an outlier detector."""
     with _plain_errors():
         _check_outputs(json, sql, html)
+        from stair.errors import StairError
         from stair.export.sql import check_dialect
         from stair.localize import LOCALITY
         from stair.progress import ProgressLine
         from stair.summary import summarize as learn
 
         check_dialect(dialect)
+        if examples and html is None:
+            raise StairError("--examples are rows in the report; name it with --html report.html")
+        if examples < 0:
+            raise StairError(f"--examples {examples}; expected 0 or more")
         with ProgressLine(quiet=quiet) as progress:
             summary = learn(
                 file,
@@ -200,7 +211,7 @@ def summarize(
         if sql is not None:
             summary.to_sql(Path(file).name.split(".")[0] or "data", sql, dialect)
         if html is not None:
-            summary.to_html(html)
+            summary.to_html(html, examples)
         if not quiet:
             _show(summary, every)
             written = [str(path) for path in (json, sql, html) if path is not None]

@@ -49,15 +49,21 @@ def first_match(
     rules: Sequence[Conjunction], column: Callable[[str], NDArray[Any]], n_rows: int
 ) -> NDArray[np.intp]:
     """The first rule that covers each row, or −1."""
-    result = np.full(n_rows, -1, dtype=np.intp)
+    result = np.empty(n_rows, dtype=np.intp)
     for block, bits in blocks_of_bits(rules, column, n_rows):
-        part = result[block]
-        for word in range(bits.shape[1] - 1, -1, -1):
-            here = bits[:, word]
-            found = here != 0
-            lowest = here & (~here + np.uint64(1))
-            place = np.bitwise_count(lowest - np.uint64(1)).astype(np.intp) + 64 * word
-            part[found] = place[found]
+        result[block] = first_of(bits)
+    return result
+
+
+def first_of(bits: Bits) -> NDArray[np.intp]:
+    """The place of the first bit that is set in each row, or −1."""
+    result = np.full(len(bits), -1, dtype=np.intp)
+    for word in range(bits.shape[1] - 1, -1, -1):
+        here = bits[:, word]
+        found = here != 0
+        lowest = here & (~here + np.uint64(1))
+        place = np.bitwise_count(lowest - np.uint64(1)).astype(np.intp) + 64 * word
+        result[found] = place[found]
     return result
 
 
@@ -67,9 +73,14 @@ def all_matches(
     """A (rows × rules) matrix of what covers what."""
     result = np.empty((n_rows, len(rules)), dtype=np.bool_)
     for block, bits in blocks_of_bits(rules, column, n_rows):
-        flat = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")
-        result[block] = flat[:, : len(rules)]
+        result[block] = unpacked(bits, len(rules))
     return result
+
+
+def unpacked(bits: Bits, n_rules: int) -> NDArray[np.bool_]:
+    """Packed bits as booleans (rows × rules)."""
+    flat = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")
+    return flat[:, :n_rules].view(np.bool_)
 
 
 Group = tuple[tuple[str, ...], list[tuple[int, Clause]]]

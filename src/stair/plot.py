@@ -1,14 +1,18 @@
-"""Pictures with matplotlib (an extra): the map of the partitions, and M along the way."""
+"""Pictures with matplotlib (an extra): rules and their coverage, a clause's attribute, the price
+of a score in length, M along the way, and the map of the partitions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.distribution import Bar, Distributions, Histogram
 from stair.errors import StairError
+from stair.export.text import percent
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
@@ -20,6 +24,11 @@ MOST_ON_MAP: Final = 3000
 # Colours that colour-blind people can tell apart (Okabe and Ito).
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442", "#999999")
 OUTLIER: Final = "#D55E00"
+INLIER: Final = COLOURS[0]
+FAINT: Final = 0.35  # what a clause does not cover
+
+# Rules that a picture has room for.
+MOST_RULES: Final = 25
 
 
 def plot_partitions(summary: Summary, path: str | Path | None = None, seed: int = 0) -> Any:
@@ -75,6 +84,145 @@ def plot_stabilizer(summary: Summary, path: str | Path | None = None) -> Any:
     return _saved(figure, path)
 
 
+def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
+    """The rows that each rule covers, right and wrong: outlier rules, the largest first."""
+    positive = summary.rules.positive
+    numbered = [
+        (number, each)
+        for number, each in enumerate(summary.evidence, start=1)
+        if positive is None or each.rule.label == positive
+    ]
+    if not numbered:
+        raise StairError("there is no rule of outliers to draw")
+    numbered.sort(key=lambda pair: -pair[1].hits)
+    shown = numbered[:MOST_RULES]
+    figure, axes = _figure(8.0, 1.2 + 0.34 * len(shown))
+    places = range(len(shown))
+    hits = [each.hits for _, each in shown]
+    wrong = [each.rows - each.hits for _, each in shown]
+    right_name = "outliers" if positive is not None else "rows of its class"
+    wrong_name = "inliers" if positive is not None else "other rows"
+    axes.barh(places, hits, color=OUTLIER, height=0.62, label=right_name)
+    axes.barh(places, wrong, left=hits, color=INLIER, height=0.62, label=wrong_name)
+    names = [f"{number}  {_shortened(_plain(str(each.rule)), 60)}" for number, each in shown]
+    axes.set_yticks(list(places), names, fontsize=8)
+    for place, (_, each) in zip(places, shown, strict=True):
+        text = f" {percent(each.precision)} right"
+        axes.text(each.rows, place, text, va="center", fontsize=7, color="#555555")
+    axes.invert_yaxis()
+    axes.margins(x=0.15)
+    axes.set_xlabel("rows")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", fontsize=8, frameon=False)
+    more = f" (the first {len(shown)} of {len(numbered)})" if len(shown) < len(numbered) else ""
+    axes.set_title(f"{_plain(summary.source or 'data')}: rows by rule{more}", fontsize=10)
+    return _saved(figure, path)
+
+
+def plot_clause(
+    summary: Summary, rule: int, clause: int = 0, path: str | Path | None = None
+) -> Any:
+    """A clause's attribute: outliers above, inliers below, what the clause covers in full colour.
+
+    Rules and clauses are counted from 0, as in `summary.rules[rule].clauses[clause]`.
+    """
+    rules = summary.rules
+    if not 0 <= rule < len(rules):
+        raise StairError(f"rule {rule} is not there; rules are 0 to {len(rules) - 1}")
+    clauses = rules[rule].clauses
+    if not 0 <= clause < len(clauses):
+        raise StairError(f"rule {rule} has {len(clauses)} clauses, counted from 0; got {clause}")
+    wanted = clauses[clause]
+    label = rules[rule].label if rules.positive is None else rules.positive
+    group = rules.classes.index(label)
+    found = Distributions(summary._values.__getitem__, summary._codes, len(rules.classes))
+    chart = found.chart(wanted, group)
+    n_outliers = max(1, int(found.totals[group]))
+    n_inliers = max(1, int(found.totals.sum()) - int(found.totals[group]))
+    own = "outliers" if rules.positive is not None else f"rows of {label}"
+    figure, axes = _figure(6.0, 3.4)
+    if isinstance(chart, Histogram):
+        for each in chart.bins:
+            middle, width = (each.start + each.stop) / 2, each.stop - each.start
+            alpha = 1.0 if each.covered else FAINT
+            axes.bar(middle, each.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
+            axes.bar(middle, -each.inliers / n_inliers, width, color=INLIER, alpha=alpha)
+        places = [(mark.place, mark.text) for mark in chart.bounds]
+        # An end of the axis is in words where no bound is near.
+        places += [
+            end
+            for end in ((0.0, chart.low), (1.0, chart.high))
+            if all(abs(end[0] - mark.place) > 0.14 for mark in chart.bounds)
+        ]
+        if chart.missing:
+            _pair(axes, 1.08, 0.05, chart.missing, n_outliers, n_inliers)
+            places.append((1.08, "missing"))
+        for mark in chart.bounds:
+            axes.axvline(mark.place, color="#333333", linewidth=0.8, linestyle="--")
+    else:
+        for place, bar in enumerate(chart.bars):
+            _pair(axes, float(place), 0.7, bar, n_outliers, n_inliers)
+        places = [(float(k), _shortened(bar.name)) for k, bar in enumerate(chart.bars)]
+    axes.set_xticks([at for at, _ in places], [_plain(text) for _, text in places], fontsize=8)
+    axes.tick_params(axis="x", rotation=0 if isinstance(chart, Histogram) else 30)
+    axes.axhline(0.0, color="#333333", linewidth=0.6)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{abs(share):.0%}")
+    axes.set_ylabel(
+        _plain(f"inliers   |   {own}" if rules.positive is not None else f"others   |   {own}")
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(_plain(_shortened(str(wanted), 70)), fontsize=10)
+    return _saved(figure, path)
+
+
+def plot_frontier(
+    summary: Summary,
+    path: str | Path | None = None,
+    points: Sequence[tuple[float, float]] | None = None,
+) -> Any:
+    """The score against total length: the steps of learning, or (length, score) points given.
+
+    The floor is dotted, and the summary's own rules are marked.
+    """
+    if points is None:
+        points = [(step.total_length, step.score) for step in summary.trace]
+        if not points:
+            raise StairError(
+                f'method "{summary.method}" leaves no trace; give points=[(length, score), …]'
+            )
+    elif not len(points):
+        raise StairError("points is empty; expected pairs of a total length and a score")
+    figure, axes = _figure(6.0, 4.0)
+    line = sorted((float(length), float(score)) for length, score in points)
+    axes.plot(*zip(*line, strict=True), color=INLIER, marker=".", markersize=4, linewidth=1.2)
+    axes.axhline(summary.min_score, color=OUTLIER, linewidth=0.8, linestyle=":")
+    chosen = (summary.rules.total_length, summary.score)
+    axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
+    axes.annotate(
+        f"{chosen[0]}, {summary.score:.3f}", chosen, xytext=(8, -12), textcoords="offset points",
+        fontsize=8,
+    )  # fmt: skip
+    axes.set_xlabel("total length of all rules")
+    axes.set_ylabel(summary.score_name)
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlim(left=0.0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{_plain(summary.source or 'data')}: what length buys", fontsize=10)
+    return _saved(figure, path)
+
+
+def _pair(axes: Any, place: float, width: float, bar: Bar, n_outliers: int, n_inliers: int) -> None:
+    alpha = 1.0 if bar.covered else FAINT
+    axes.bar(place, bar.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
+    axes.bar(place, -bar.inliers / n_inliers, width, color=INLIER, alpha=alpha)
+
+
+def _plain(text: str) -> str:
+    """Text as it is: a dollar would start mathematics, and no font has control characters."""
+    shown = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "·" for c in shown).replace("$", r"\$")
+
+
 def _sample(n_rows: int, seed: int) -> NDArray[np.intp]:
     if n_rows <= MOST_ON_MAP:
         return np.arange(n_rows)
@@ -104,8 +252,8 @@ def _figure(width: float, height: float) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 44 else text[:43] + "…"
+def _shortened(text: str, most: int = 44) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _saved(figure: Any, path: str | Path | None) -> Any:

@@ -6,7 +6,7 @@ Every figure in a Summary is counted from its final rules on all rows, never car
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -67,6 +67,7 @@ class Summary(Endings):
         default_factory=lambda: np.empty(0, np.bool_), repr=False
     )
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
+    _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
 
     @property
     def floor_reached(self) -> bool:
@@ -101,7 +102,11 @@ class Summary(Endings):
 
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""
-        return _take(self._data, self.matching_rows(rule))
+        return self.rows_of_data(self.matching_rows(rule))
+
+    def rows_of_data(self, numbers: NDArray[np.intp]) -> Any:
+        """Some rows by their numbers (from 0), as the kind of table that was given."""
+        return _take(self._data, numbers)
 
     def unexplained_rows(self) -> NDArray[np.intp]:
         """The row numbers of outliers that no outlier rule covers."""
@@ -119,11 +124,14 @@ class Summary(Endings):
 
         return written(to_json(self), path)
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """A page of its own with the rules and what speaks for them."""
+    def to_html(self, path: str | Path | None = None, examples: int = 0) -> str:
+        """A page of its own with the rules and what speaks for them.
+
+        It holds counts alone; `examples` asks for so many rows of the data under each rule.
+        """
         from stair.report import to_html
 
-        return written(to_html(self), path)
+        return written(to_html(self, examples), path)
 
     def is_outlier(self) -> NDArray[np.bool_]:
         """Which of the rows that were learned from are outliers by their labels."""
@@ -140,6 +148,28 @@ class Summary(Endings):
         from stair.plot import plot_stabilizer
 
         return plot_stabilizer(self, path)
+
+    def plot_coverage(self, path: str | Path | None = None) -> Any:
+        """The rows that each outlier rule covers, right and wrong; needs matplotlib."""
+        from stair.plot import plot_coverage
+
+        return plot_coverage(self, path)
+
+    def plot_clause(self, rule: int, clause: int = 0, path: str | Path | None = None) -> Any:
+        """How a clause's attribute is distributed, outliers over inliers; needs matplotlib."""
+        from stair.plot import plot_clause
+
+        return plot_clause(self, rule, clause, path)
+
+    def plot_frontier(
+        self,
+        path: str | Path | None = None,
+        points: Sequence[tuple[float, float]] | None = None,
+    ) -> Any:
+        """The score against total length, of the steps of learning or of points that are given."""
+        from stair.plot import plot_frontier
+
+        return plot_frontier(self, path, points)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -312,6 +342,7 @@ def summarize(
         _data=frame if isinstance(data, str | Path) else data,
         _unexplained=missed,
         _outliers=codes == verdict.positive,
+        _codes=codes,
     )
 
 

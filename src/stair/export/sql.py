@@ -131,6 +131,20 @@ def _label(rules: RuleSet, conditions: Sequence[str]) -> str:
     return "\n".join(["CASE", *cases, f"    ELSE {literal(rules.default)}", "  END"])
 
 
+def rule_to_sql(
+    rules: RuleSet, number: int, fields: Sequence[Field], dialect: str = "duckdb"
+) -> str:
+    """The condition of one rule. With partitions it is about the column that `to_sql` adds."""
+    known = dialect_of(dialect)
+    condition = _finished(ClauseWriter(rules, fields, known).rule(rules[number]), known)
+    if isinstance(rules, LocalRuleSet):
+        spans = enumerate(rules.spans(), start=1)
+        partition = next(k for k, (start, stop) in spans if start <= number < stop)
+        name = _new_name("stair_partition", {field.source for field in fields})
+        return f"{identifier(name)} = {partition} AND {condition}"
+    return condition
+
+
 def _routed(
     rules: LocalRuleSet, writer: ClauseWriter, source: str, partition: str, taken: Collection[str]
 ) -> str:

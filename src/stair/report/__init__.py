@@ -1,37 +1,77 @@
-"""The summary as HTML: one self-contained page, or a fragment for a notebook."""
+"""The summary as HTML: one self-contained page, or a fragment for a notebook.
+
+Three steps: counts as values (`data`), words and coordinates (`words`, `draw`), and templates that
+escape whatever they are given.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import base64
+import hashlib
+from functools import cache
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from stair.export.text import percent
-from stair.local import LocalRuleSet
+from stair.errors import StairError
+from stair.export.text import fine_percent, percent
+from stair.report import draw, words
+from stair.report.data import Report, report_of
+from stair.report.fragment import fragment_of
 
 if TYPE_CHECKING:
     from stair.summary import Summary
 
+__all__ = ["Report", "report_of", "to_fragment", "to_html"]
 
-def to_html(summary: Summary) -> str:
+
+def to_html(summary: Summary, examples: int = 0) -> str:
     """A whole page that needs nothing from anywhere else."""
-    return _environment().get_template("page.html").render(_content(summary))
+    if examples < 0:
+        raise StairError(f"examples={examples}; expected 0 (no rows of the data) or more")
+    report = report_of(summary, examples)
+    style, script = _source("page.css"), _source("page.js")
+    page = _environment().get_template("page.html")
+    return _clean(
+        page.render(
+            report=report,
+            headline=words.headline(report),
+            style=Markup(style),  # our own file, no data in it
+            script=Markup(script),
+            policy=_policy(style, script),
+        )
+    )
 
 
 def to_fragment(summary: Summary) -> str:
     """The table alone, as a notebook shows it."""
-    return _environment().get_template("rules.html").render(_content(summary))
+    return _clean(_environment().get_template("fragment.html").render(fragment_of(summary)))
 
 
-def _content(summary: Summary) -> dict[str, Any]:
-    """What the templates need, beside the summary: the partitions where there are any."""
-    rules = summary.rules
-    if not isinstance(rules, LocalRuleSet):
-        return {"summary": summary, "partitions": (), "partition_of": ()}
-    numbers = [k for k, (a, b) in enumerate(rules.spans(), start=1) for _ in range(a, b)]
-    return {"summary": summary, "partitions": rules.partitions, "partition_of": numbers}
+def _policy(style: str, script: str) -> str:
+    """What the page may do: nothing but its own style and its own script, known by their hashes."""
+    return (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+@cache
+def _source(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    # Line ends as the browser sees them, or the hash would be of another text.
+    text = loader.get_source(_environment(), name)[0]
+    return "\n" + text.replace("\r\n", "\n")
+
+
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("stair.report"),
@@ -41,5 +81,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
-    environment.filters["number"] = lambda value: f"{value:,}"
+    environment.filters["fine"] = fine_percent
+    environment.filters["number"] = words.number
+    environment.filters["counted"] = words.counted
+    environment.filters["trim1"] = draw.trimmed
+    environment.globals["words"] = words
+    environment.globals["draw"] = draw
     return environment
+
+
+def _clean(text: str) -> str:
+    """Without what no file in UTF-8 can hold: halves of characters, and control characters."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return whole.translate(_CONTROL)
+
+
+_CONTROL = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}

@@ -1,0 +1,464 @@
+"""How an attribute is distributed where a clause cuts it: exact counts of two groups of rows.
+
+The groups are outliers and inliers. Where there are more than two classes they are a rule's own
+class and all other rows. Each column is sorted once for each class, and any number of clauses
+is then counted by looking up bounds.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import (
+    BEGINNING,
+    END,
+    Among,
+    Clause,
+    Interval,
+    Mentions,
+    Period,
+    folded,
+    number_in_words,
+    value_in_words,
+    value_order,
+)
+
+Counts: TypeAlias = NDArray[np.int64]  # rows of each class
+
+BINS: Final = 26  # of a histogram, more or less
+FEW_VALUES: Final = 8  # numbers with no more distinct values are drawn one by one
+SHOWN_VALUES: Final = 5  # categories that are drawn by name on either side of a clause
+# The axis leaves out this share of each group at either end; the outer bins hold what is beyond.
+TAIL: Final = 0.005
+LARGEST: Final = sys.float_info.max
+WHOLE: Final = 2**53  # beyond it doubles are not all the whole numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A value, or several values together, and the rows that have it."""
+
+    name: str
+    outliers: int
+    inliers: int
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows with low < x ≤ high, times in microseconds; the outer bins have no end.
+
+    `start` and `stop` are its places along the axis, from 0 to 1.
+    """
+
+    low: float
+    high: float
+    start: float
+    stop: float
+    outliers: int
+    inliers: int
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A bound of the clause, in words, and its place along the axis."""
+
+    place: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Numbers or times. A bin is covered as a whole or not at all: bounds are edges."""
+
+    bins: tuple[Bin, ...]
+    missing: Bar | None
+    bounds: tuple[Mark, ...]
+    low: str  # the ends of the axis, in words
+    high: str
+    log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Categories, terms, or a few numbers: one bar each, what the clause covers first."""
+
+    bars: tuple[Bar, ...]
+
+
+Chart: TypeAlias = Histogram | Bars
+
+
+class Distributions:
+    """The columns of some rows, read once each when they are first asked for."""
+
+    def __init__(
+        self, column: Callable[[str], NDArray[Any]], codes: NDArray[np.int32], n_classes: int
+    ) -> None:
+        self._column = column
+        self._codes = codes
+        self._n_classes = n_classes
+        self._known: dict[tuple[str, ...], _Ordered | _Named] = {}
+        self.totals: Counts = np.bincount(codes, minlength=n_classes)
+
+    def met(self, clause: Clause) -> Counts:
+        """The rows of each class that the clause covers."""
+        return self._of(clause).met(clause)
+
+    def chart(self, clause: Clause, group: int) -> Chart:
+        """The clause's attribute; `group` is the class that is set against the others."""
+        return self._of(clause).chart(clause, group)
+
+    def distance(self, clause: Clause, group: int) -> float:
+        """How far the group is from the other rows: the largest difference of their shares.
+
+        For numbers and times that is of the rows up to any value (Kolmogorov and Smirnov), for
+        categories of the rows with any one value.
+        """
+        return self._of(clause).distance(group)
+
+    def _of(self, clause: Clause) -> _Ordered | _Named:
+        by_term = isinstance(clause, Mentions)
+        key = clause.group if by_term else (clause.feature,)
+        found = self._known.get(key)
+        if found is None:
+            array = self._column(clause.feature)
+            if isinstance(clause, Mentions):
+                found = _Named.of_term(clause, array, self._codes, self._n_classes)
+            elif isinstance(clause, Among):
+                found = _Named.of_values(array, self._codes, self._n_classes)
+            else:
+                found = _Ordered(array, self._codes, self._n_classes)
+            self._known[key] = found
+        return found
+
+
+class _Ordered:
+    """Numbers or times (as microseconds), sorted for each class."""
+
+    def __init__(self, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> None:
+        if array.dtype.kind == "M":
+            gone = np.isnat(array)
+            numbers: NDArray[Any] = array.astype("datetime64[us]").astype(np.int64)
+        else:
+            numbers = np.asarray(array, dtype=np.float64)
+            gone = np.isnan(numbers)
+        self.missing: Counts = np.bincount(codes[gone], minlength=n_classes)
+        self.classes = [np.sort(numbers[(codes == c) & ~gone]) for c in range(n_classes)]
+        self.is_time = array.dtype.kind == "M"
+        self.whole_days = self.is_time and bool(
+            (array == array.astype("datetime64[D]"))[~gone].all()
+        )
+        seen = [each for each in self.classes if each.size]
+        self._few = _distinct(seen)
+        self._whole = self.is_time or all(
+            bool((x == np.floor(x)).all()) and max(-x[0], x[-1]) < WHOLE for x in seen
+        )
+        self._extents: dict[int, tuple[float, float]] = {}
+        # Of the largest class, and the lower of two in the middle: their mean could overflow.
+        most = max(seen, key=len, default=None)
+        self._median = math.nan if most is None else float(most[(most.size - 1) // 2])
+
+    def met(self, clause: Clause) -> Counts:
+        low, high = _limits(clause)
+        found = np.zeros(len(self.classes), dtype=np.int64)
+        if low < high:
+            found += self._between([low, high])[0]
+        return found + self.missing if _takes_missing(clause) else found
+
+    def chart(self, clause: Clause, group: int) -> Chart:
+        missing = _bar("missing", self.missing, group, _takes_missing(clause))
+        seen = sum(x.size for x in self.classes)
+        if not seen or self._few:
+            bars = [self._value_bar(clause, value, group) for value in self._few]
+            return Bars((*_in_order(bars), *((missing,) if self.missing.any() or not seen else ())))
+        limits = _limits(clause)
+        start, stop = self._range(group, limits)
+        log = self._is_skewed(start, stop)
+        edges = self._edges(start, stop, limits, log)
+        outer = [-math.inf, *edges[1:-1], math.inf]
+        places = [round(_place(edge, start, stop, log), 4) for edge in edges]
+        bins = [
+            Bin(
+                low=outer[k],
+                high=outer[k + 1],
+                start=places[k],
+                stop=places[k + 1],
+                outliers=int(row[group]),
+                inliers=int(row.sum() - row[group]),
+                covered=limits[0] <= outer[k] and outer[k + 1] <= limits[1],
+            )
+            for k, row in enumerate(self._between(outer))
+        ]
+        marks = [
+            Mark(round(_place(b, start, stop, log), 4), self._words(b))
+            for b in limits
+            if start < b < stop
+        ]
+        # Whole numbers are drawn in steps that end at them, so the axis starts just below.
+        first = start + 1 if self._whole and not self.is_time else start
+        low, high = self._end(first), self._end(stop)
+        return Histogram(
+            tuple(bins), missing if self.missing.any() else None, tuple(marks), low, high, log
+        )
+
+    def distance(self, group: int) -> float:
+        mine = self.classes[group]
+        others = [x for c, x in enumerate(self.classes) if c != group]
+        rest = others[0] if len(others) == 1 else np.sort(np.concatenate(others))
+        n_mine = mine.size + int(self.missing[group])
+        n_rest = rest.size + int(self.missing.sum() - self.missing[group])
+        if not n_mine or not n_rest:
+            return 0.0
+        # The difference is largest at a value of the group, or just before one; missing values
+        # come last, as if they were larger than all others.
+        gaps = [abs(mine.size / n_mine - rest.size / n_rest)]
+        for side in ("left", "right"):
+            up_to = np.searchsorted(mine, mine, side=side) / n_mine
+            others_up_to = np.searchsorted(rest, mine, side=side) / n_rest
+            gaps.append(float(np.abs(up_to - others_up_to).max(initial=0.0)))
+        return max(gaps)
+
+    def _between(self, edges: Sequence[float]) -> Counts:
+        """Rows of each class (columns) in each step between neighbouring edges (rows)."""
+        finite = [edge for edge in edges if math.isfinite(edge)]
+        found = np.empty((len(edges), len(self.classes)), dtype=np.int64)
+        for c, x in enumerate(self.classes):
+            inner = np.searchsorted(x, np.array(finite, dtype=x.dtype), side="right")
+            found[:, c] = [
+                *(0 for edge in edges if edge == -math.inf),
+                *inner,
+                *(x.size for edge in edges if edge == math.inf),
+            ]
+        counts: Counts = np.diff(found, axis=0)
+        return counts
+
+    def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
+        rows = np.array(
+            [np.searchsorted(x, value, "right") - np.searchsorted(x, value) for x in self.classes]
+        )
+        low, high = _limits(clause)
+        return _bar(self._words(value), rows, group, low < value <= high)
+
+    def _range(self, group: int, limits: tuple[float, float]) -> tuple[float, float]:
+        """The ends of the axis: where most of either group is, and the clause's bounds."""
+        least = min(x[0].item() for x in self.classes if x.size)
+        most = max(x[-1].item() for x in self.classes if x.size)
+        start, stop = self._extent(group)
+        margin = (stop / 2 - start / 2) / 5 or abs(start) / 10 or 1.0
+        for bound in (b for b in limits if math.isfinite(b)):
+            if bound <= start:
+                start = max(least, bound - margin) if least < bound else bound - margin
+            if bound >= stop:
+                stop = min(most, bound + margin) if most > bound else bound + margin
+        start, stop = max(start, -LARGEST), min(stop, LARGEST)
+        if self._whole:
+            start, stop = math.floor(start), math.ceil(stop)
+            start -= 0 if self.is_time else 1  # the step of the least value ends at it
+        if not start < stop:
+            step = max(abs(start) * 1e-6, 1.0 if self._whole else 1e-12)
+            start, stop = start - step, stop + step
+        return start, stop
+
+    def _extent(self, group: int) -> tuple[float, float]:
+        """Where either group has all its rows but the tails."""
+        if group not in self._extents:
+            groups = [self.classes[group]]
+            rest = [x for c, x in enumerate(self.classes) if c != group]
+            groups += rest if len(rest) < 2 else [np.sort(np.concatenate(rest))]
+            seen = [x for x in groups if x.size]
+            lows = [x[int(TAIL * (x.size - 1))].item() for x in seen]
+            highs = [x[math.ceil((1 - TAIL) * (x.size - 1))].item() for x in seen]
+            self._extents[group] = (min(lows), max(highs))
+        return self._extents[group]
+
+    def _is_skewed(self, start: float, stop: float) -> bool:
+        if self.is_time or start <= 0 or stop / start < 100:
+            return False
+        return self._median < start + (stop - start) * 0.12
+
+    def _edges(
+        self, start: float, stop: float, limits: tuple[float, float], log: bool
+    ) -> list[float]:
+        """Edges of about equal width, such that each bound of the clause is one of them."""
+        inner = [b for b in limits if start < b < stop]
+        if self._whole and not log and not self.is_time:
+            step = max(1, math.ceil((stop - start) / BINS))
+            first = inner[0] if inner else start
+            steps = range(math.floor((start - first) / step), math.ceil((stop - first) / step) + 1)
+            lattice = [first + k * step for k in steps]
+            away = [e for e in lattice if all(abs(e - b) >= step / 2 for b in inner)]
+            return [start, *sorted({*inner, *(e for e in away if start < e < stop)}), stop]
+        stations = [start, *inner, stop]
+        places = [_place(b, start, stop, log) for b in stations]
+        edges = [start]
+        for a, b, p, q in zip(stations, stations[1:], places, places[1:], strict=False):
+            n = max(1, round((q - p) * BINS))
+            edges += [
+                e for k in range(1, n) if edges[-1] < (e := self._point(a, b, k / n, log)) < b
+            ]
+            edges.append(b)
+        return edges
+
+    def _point(self, a: float, b: float, share: float, log: bool) -> float:
+        if log:
+            return math.exp(math.log(a) * (1 - share) + math.log(b) * share)
+        if self.is_time:
+            return int(a) + int((int(b) - int(a)) * share)
+        return a * (1 - share) + b * share
+
+    def _words(self, value: float) -> str:
+        if not self.is_time:
+            return number_in_words(value)
+        time = np.datetime64(int(value), "us")
+        return Period("", whole_days=self.whole_days).time_in_words(time)
+
+    def _end(self, value: float) -> str:
+        """An end of the axis, rounded: it is no bound of anything."""
+        if self.is_time:
+            return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
+        return number_in_words(value if self._whole else float(f"{value:.3g}"))
+
+
+class _Named:
+    """Values that have names: categories, or a text with and without a term."""
+
+    def __init__(self, rows: dict[Any, Counts], missing: Counts, term: str | None = None) -> None:
+        self._rows = rows
+        self._missing = missing
+        self._term = term
+
+    @classmethod
+    def of_values(cls, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> _Named:
+        from collections import Counter
+
+        rows: dict[Any, Counts] = {}
+        missing = np.zeros(n_classes, dtype=np.int64)
+        for c in range(n_classes):
+            for value, n in Counter(array[codes == c].tolist()).items():
+                if value is None or value != value:
+                    missing[c] += n
+                else:
+                    rows.setdefault(value, np.zeros(n_classes, dtype=np.int64))[c] += n
+        ordered = {value: rows[value] for value in sorted(rows, key=value_order)}
+        return cls(ordered, missing)
+
+    @classmethod
+    def of_term(
+        cls, clause: Mentions, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int
+    ) -> _Named:
+        found = Mentions(clause.feature, clause.term).covers(array)
+        gone = np.fromiter((v is None or v != v for v in array.tolist()), np.bool_, len(array))
+        without = codes[~found & ~gone]
+        rows = {
+            True: np.bincount(codes[found], minlength=n_classes),
+            False: np.bincount(without, minlength=n_classes),
+        }
+        return cls(rows, np.bincount(codes[gone], minlength=n_classes), folded(clause.term))
+
+    def met(self, clause: Clause) -> Counts:
+        found = np.zeros_like(self._missing)
+        for value, rows in self._rows.items():
+            if self._covers(clause, value):
+                found += rows
+        return found + self._missing if self._takes_missing(clause) else found
+
+    def chart(self, clause: Clause, group: int) -> Chart:
+        if isinstance(clause, Among) and not clause.values:  # about missing values alone
+            there = sum(self._rows.values(), start=np.zeros_like(self._missing))
+            gone = _bar("missing", self._missing, group, clause.missing)
+            return Bars((_bar("there", there, group, clause.negated), gone))
+        bars = [
+            _bar(self._words(value), rows, group, self._covers(clause, value))
+            for value, rows in self._rows.items()
+        ]
+        shown = _in_order(bars) if self._term is None else bars
+        if self._missing.any() or not bars:
+            shown.append(_bar("missing", self._missing, group, self._takes_missing(clause)))
+        return Bars(tuple(shown))
+
+    def distance(self, group: int) -> float:
+        table = np.array([*self._rows.values(), self._missing])
+        mine, rest = table[:, group], table.sum(axis=1) - table[:, group]
+        if not mine.sum() or not rest.sum():
+            return 0.0
+        return float(np.abs(mine / mine.sum() - rest / rest.sum()).max())
+
+    def _covers(self, clause: Clause, value: Any) -> bool:
+        if isinstance(clause, Mentions):
+            return bool(value) == clause.present
+        assert isinstance(clause, Among)
+        return (value in clause.values) != clause.negated
+
+    def _takes_missing(self, clause: Clause) -> bool:
+        return not clause.present if isinstance(clause, Mentions) else _takes_missing(clause)
+
+    def _words(self, value: Any) -> str:
+        if self._term is None:
+            return value_in_words(value)
+        return "mentions it" if value else "does not"
+
+
+def _bar(name: str, rows: Counts, group: int, covered: bool) -> Bar:
+    return Bar(name, int(rows[group]), int(rows.sum() - rows[group]), covered)
+
+
+def _in_order(bars: list[Bar]) -> list[Bar]:
+    """What is covered first; where there are many, the commonest by name and the rest as one."""
+    totals = (sum(b.outliers for b in bars) or 1, sum(b.inliers for b in bars) or 1)
+
+    def weight(bar: Bar) -> float:
+        return max(bar.outliers / totals[0], bar.inliers / totals[1])
+
+    found: list[Bar] = []
+    for covered in (True, False):
+        side = [bar for bar in bars if bar.covered is covered]
+        if len(side) > SHOWN_VALUES + 1:
+            common = sorted(side, key=weight, reverse=True)[:SHOWN_VALUES]
+            rest = [bar for bar in side if bar not in common]
+            outliers, inliers = sum(b.outliers for b in rest), sum(b.inliers for b in rest)
+            side = [*common, Bar(f"{len(rest):,} more", outliers, inliers, covered)]
+        found += side
+    return found
+
+
+def _limits(clause: Clause) -> tuple[float, float]:
+    """The bounds as numbers, times in microseconds; infinite where there is none."""
+    if isinstance(clause, Interval):
+        return clause.low, clause.high
+    assert isinstance(clause, Period)
+    low = -math.inf if clause.after == BEGINNING else clause.after.astype(np.int64).item()
+    high = math.inf if clause.until == END else clause.until.astype(np.int64).item()
+    return (math.inf, math.inf) if clause.only_missing else (low, high)
+
+
+def _takes_missing(clause: Clause) -> bool:
+    return not isinstance(clause, Mentions) and clause.missing
+
+
+def _place(value: float, start: float, stop: float, log: bool) -> float:
+    """From 0 to 1 along the axis. Halves, because a difference of doubles may be infinite."""
+    if log:
+        return math.log(value / start) / math.log(stop / start)
+    return (value / 2 - start / 2) / (stop / 2 - start / 2)
+
+
+def _distinct(classes: Sequence[NDArray[Any]]) -> list[Any]:
+    """The distinct values in order where there are few, else none."""
+    found: set[Any] = set()
+    for x in classes:
+        here = 0
+        while here < x.size:
+            found.add(x[here].item())
+            if len(found) > FEW_VALUES:
+                return []
+            here = int(np.searchsorted(x, x[here], side="right"))
+    return sorted(found)

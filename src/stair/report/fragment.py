@@ -1,0 +1,39 @@
+"""The small table that a notebook shows: outlier rules first, the rest in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from stair.local import LocalRuleSet
+
+if TYPE_CHECKING:
+    from stair.summary import Summary
+
+# Rules that are shown; a notebook is for a look, the report and the text have all of them.
+MOST: Final = 20
+
+
+def fragment_of(summary: Summary) -> dict[str, Any]:
+    """What the template needs: the rules that are shown, and what the others cover together."""
+    rules = summary.rules
+    partition_of: list[int] = []
+    if isinstance(rules, LocalRuleSet):
+        partition_of = [k for k, (a, b) in enumerate(rules.spans(), start=1) for _ in range(a, b)]
+    numbered = list(enumerate(summary.evidence, start=1))
+    main = [(k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive]
+    others = [pair for pair in numbered if pair not in main]
+    shown = [*main, *others][: MOST if len(numbered) > MOST else None]
+    assigned = rules.assign(summary._values)
+    rest = summary._codes[assigned < 0]
+    default = rules.classes.index(rules.default)
+    return {
+        "summary": summary,
+        "shown": shown,
+        "n_hidden": len(numbered) - len(shown),
+        "partition_of": partition_of,
+        "partitions": rules.partitions if isinstance(rules, LocalRuleSet) else (),
+        "rest_rows": len(rest),
+        "rest_right": float(np.mean(rest == default)) if len(rest) else 0.0,
+    }

@@ -272,7 +272,7 @@ def test_the_default_of_summarize_says_who_spoke() -> None:
     text = str(found)
     assert "Distilled; --method stair for disjoint rules." in " ".join(text.split())
     row = {name: values[0] for name, values in data.items()}
-    assert "no outlier rule covers it. Nearest outlier rule" in str(found.explain(row))
+    assert "no rule covers it. Nearest outlier rule" in str(found.explain(row))
 
 
 def test_a_total_length_can_be_asked_for() -> None:

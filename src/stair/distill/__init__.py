@@ -68,6 +68,7 @@ class Distilled:
     bound: int
     n_candidates: int
     min_outliers: int
+    relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
 
 
 def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
@@ -136,8 +137,9 @@ def distill(
         whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
         plain, plain_score = make(whole)
         if min_outliers is None and plain_score > score:
-            return Distilled(plain, plain_score, 0, 0, 1)
-    return Distilled(rules, score, bound, n_candidates, least)
+            return Distilled(plain, plain_score, 0, 0, 1, relaxed=True)
+    relaxed = least < least_outliers(min_outliers, wanted)
+    return Distilled(rules, score, bound, n_candidates, least, relaxed)
 
 
 def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:
@@ -272,7 +274,7 @@ class _Maker:
     def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
         weights = None if self.weights is None else self.weights[rows]
         counts = np.bincount(self.classes[rows], weights, len(self.labels))
-        return tuple(counts.tolist())
+        return tuple(map(float, counts))
 
     def _score(self, rules: RuleSet) -> float:
         place = {label: k for k, label in enumerate(self.labels)}

@@ -29,7 +29,7 @@ DRAWN_ANEW: Final = 4
 HEAT: Final = 0.15
 # The search ends early where nothing shorter was found in the second half of what is spent, but
 # not before this part of the budget.
-PATIENCE: Final = 0.4
+PATIENCE: Final = 0.25
 # What a step of the search costs beside what it looks at.
 STEP: Final = 10_000
 # How many candidate rules are remembered for the exact choice.

@@ -227,6 +227,11 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
             if least >= rules.total_length
             else f"No choice among {n_looked_at} is shorter than {least}."
         )
+    if certificate is not None and certificate.relaxed:
+        lines.append(
+            f"Some rules cover only {certificate.min_outliers} outlier"
+            f"{'s' * (certificate.min_outliers != 1)}: the floor is not reached with more."
+        )
     if isinstance(rules, LocalRuleSet):
         lines.append(
             f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "

@@ -210,7 +210,7 @@ def lengthen(cover: Cover, rule: Placed) -> None:
     column = int(sums.argmax())
     if sums[column] > found.totals[-1]:
         longer = cover.place(with_clause(cover, rule.box, column, found, -1))
-        if longer.hits >= cover.problem.min_outliers:
+        if longer.hits >= cover.least:
             rule = longer
     cover.add(rule)
 

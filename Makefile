@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py src/stair/engines/_count.pyx
+SOURCES := pyproject.toml setup.py src/stair/engines/_count.pyx src/stair/engines/_route.pyx
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint format types bench clean
@@ -41,4 +41,4 @@ bench: $(VENV)/test
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build demo *.egg-info src/*.egg-info src/stair/engines/_count.c src/stair/engines/*.so
+	rm -rf $(VENV) build demo *.egg-info src/*.egg-info src/stair/engines/*.c src/stair/engines/*.so

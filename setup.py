@@ -1,7 +1,7 @@
-"""The compiled kernel, the one thing that pyproject.toml cannot say.
+"""The compiled kernels, the one thing that pyproject.toml cannot say.
 
-It is optional: where there is no C compiler the install goes on without it and the
-numpy twin of equal results serves.
+They are optional: where there is no C compiler the install goes on without them and the
+numpy twins of equal results serve.
 """
 
 import sys
@@ -14,10 +14,11 @@ FLAGS = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
 setup(
     ext_modules=[
         Extension(
-            "stair.engines._count",
-            ["src/stair/engines/_count.pyx"],
+            f"stair.engines.{name}",
+            [f"src/stair/engines/{name}.pyx"],
             extra_compile_args=FLAGS,
             optional=True,
         )
+        for name in ("_count", "_route")
     ]
 )

@@ -111,6 +111,14 @@ def grow_by_level(
             on_pass(found, known)
 
 
+def recount(counter: Counter, growth: Growth) -> list[tuple[int, ...]]:
+    """The class counts of the rules to keep, from a pass of their own over all rows."""
+    leaves = list(growth.leaves())
+    slots = {id(node): k for k, node in enumerate(leaves)}
+    counts = counter.count(_paths(growth.root, slots, counter), [0])
+    return [tuple(each) for each in counts.sum(axis=1).tolist()]
+
+
 def _divide(node: Node, search: Search, positive: int | None) -> None:
     node.split = search.best(node)
     if node.split is None:
@@ -200,7 +208,7 @@ def _count(counter: Counter, root: Node, pairs: list[_Pair]) -> list[Node]:
         else:
             for node in pair.members:
                 slots[id(node)] = len(slots)
-    counts = counter.count(_paths(root, slots, counter))
+    counts = counter.count(_paths(root, slots, counter), range(len(counter.columns)))
     done: list[Node] = []
     for pair in pairs:
         small = None if pair.parent is None else smaller.get(id(pair.parent))

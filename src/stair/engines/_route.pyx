@@ -90,3 +90,22 @@ def tally(
     with nogil:
         for i in range(rows.shape[0]):
             counts[places[i] + start + codes[rows[i]] * n_classes] += 1
+
+
+def bin_numbers(const double[::1] values, const double[::1] edges, int missing, Code[::1] codes):
+    """The first bin whose edge is not below each value: a search without branches to miss."""
+    cdef Py_ssize_t i, n_edges = edges.shape[0], low, length, half
+    cdef double x
+    with nogil:
+        for i in range(values.shape[0]):
+            x = values[i]
+            if x != x:
+                codes[i] = <Code>missing
+                continue
+            low = 0
+            length = n_edges
+            while length > 0:
+                half = length >> 1
+                low += (length - half) * (edges[low + half] < x)
+                length = half
+            codes[i] = <Code>low

@@ -59,8 +59,8 @@ class Counter(Protocol):
     sizes: Sequence[int]  # how many codes each column has; the last of them is "missing"
     totals: tuple[int, ...]  # rows of each class
 
-    def count(self, paths: Paths) -> Counts:
-        """One pass: class counts (slots × codes of all columns × classes)."""
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        """One pass: class counts (slots × codes of these columns × classes)."""
 
 
 def n_cpus() -> int:
@@ -75,14 +75,35 @@ def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
     return np.uint8 if size <= 256 else np.uint16
 
 
-def no_counts(n_slots: int, sizes: Sequence[int], n_classes: int) -> Counts:
-    return np.zeros((n_slots, sum(sizes), n_classes), dtype=np.int64)
+def bin_numbers(values: NDArray[np.float64], edges: NDArray[np.float64], size: int) -> Codes:
+    """The first bin whose edge is not below each value; the last code where it is missing."""
+    codes: Codes = np.empty(len(values), dtype=code_type(size))
+    if _compiled is not None:
+        _compiled.bin_numbers(np.ascontiguousarray(values), edges, size - 1, codes)
+    else:
+        codes[:] = np.searchsorted(edges, values, side="left")
+        codes[np.isnan(values)] = size - 1
+    return codes
+
+
+def no_counts(
+    n_slots: int, sizes: Sequence[int], n_classes: int, columns: Sequence[int]
+) -> Counts:
+    return np.zeros((n_slots, sum(sizes[j] for j in columns), n_classes), dtype=np.int64)
+
+
+def only_root() -> Paths:
+    """The tree without a split: every row counts."""
+    nothing, zero = np.full(1, -1, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    table = np.full(1, -1, dtype=np.int64)
+    return Paths(nothing, nothing, table, np.zeros(1, np.uint8), nothing, nothing, zero, 1)
 
 
 def count_block(
     block: Block,
     paths: Paths,
     sizes: Sequence[int],
+    columns: Sequence[int],
     into: Counts,
     pool: ThreadPoolExecutor | None = None,
     *,
@@ -94,7 +115,7 @@ def count_block(
     threads ever write to the same place, so that one array is enough for all of them.
     """
     if kernel == "numpy" or _compiled is None:
-        _count_slowly(block, paths, sizes, into)
+        _count_slowly(block, paths, sizes, columns, into)
         return
     n_rows, n_classes = len(block.labels), into.shape[2]
     per_slot = into.shape[1] * n_classes
@@ -107,13 +128,13 @@ def count_block(
         return _compiled.route(codes, block.labels, *paths[:-1], per_slot, bounds[k], bounds[k + 1])
 
     parts = _shared(pool, route, range(n_parts))
-    starts = np.cumsum([0, *sizes]).tolist()
+    starts = np.cumsum([0, *(sizes[j] for j in columns)]).tolist()
 
-    def tally(j: int) -> None:
+    def tally(k: int) -> None:
         for rows, places in parts:
-            _compiled.tally(codes[j], rows, places, starts[j] * n_classes, n_classes, flat)
+            _compiled.tally(codes[columns[k]], rows, places, starts[k] * n_classes, n_classes, flat)
 
-    _shared(pool, tally, range(len(codes)))
+    _shared(pool, tally, range(len(columns)))
 
 
 def _shared(
@@ -122,13 +143,15 @@ def _shared(
     return list(map(work, items) if pool is None else pool.map(work, items))
 
 
-def _count_slowly(block: Block, paths: Paths, sizes: Sequence[int], into: Counts) -> None:
+def _count_slowly(
+    block: Block, paths: Paths, sizes: Sequence[int], columns: Sequence[int], into: Counts
+) -> None:
     """The same in plain numpy: where there was no compiler, and as the oracle of the tests."""
     slots = paths.slot[nodes_of(block, paths)]
     rows = np.flatnonzero(slots >= 0)
     n_slots, _, n_classes = into.shape
     start = 0
-    for codes, size in zip(block.codes, sizes, strict=True):
+    for codes, size in ((block.codes[j], sizes[j]) for j in columns):
         place = (slots[rows].astype(np.int64) * size + codes[rows]) * n_classes + block.labels[rows]
         found = np.bincount(place, minlength=n_slots * size * n_classes)
         into[:, start : start + size] += found.reshape(n_slots, size, n_classes)
@@ -168,7 +191,7 @@ class MemoryCounter:
         self._block = Block(codes, labels)
         self._kernel = kernel
 
-    def count(self, paths: Paths) -> Counts:
-        counts = no_counts(paths.n_slots, self.sizes, len(self.totals))
-        count_block(self._block, paths, self.sizes, counts, kernel=self._kernel)
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        counts = no_counts(paths.n_slots, self.sizes, len(self.totals), columns)
+        count_block(self._block, paths, self.sizes, columns, counts, kernel=self._kernel)
         return counts

@@ -1,0 +1,102 @@
+"""Out of core on one machine: DuckDB reads the table, in parts, twice; then codes are enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from stair.engines.counting import n_cpus
+from stair.errors import StairError, no_such_column
+from stair.io.stream import Stream
+from stair.scale.codes import writing_codes
+from stair.scale.coding import Coder, make_coding, read_verdict
+from stair.scale.options import Options, Progress
+from stair.scale.profile import Batch, Profile, Raw, Words, choose_fields
+from stair.scale.work import Coded
+
+BATCH_BYTES: Final = 32 << 20
+
+
+def code_table(stream: Stream, options: Options, folder: Path, say: Progress) -> Coded:
+    """Look at all columns once, then write all rows as codes."""
+    for name in (options.label, *(options.include or ()), *options.exclude, *options.kinds):
+        if name not in stream.names:
+            raise no_such_column(name, stream.names, stream.source)
+    wanted = [
+        name
+        for name in stream.names
+        if name == options.label
+        or (name not in options.exclude and (not options.include or name in options.include))
+    ]
+    with ThreadPoolExecutor(n_cpus()) as pool:
+        profiles = _profiles(stream, wanted, pool, say)
+        verdict, stored = read_verdict(
+            profiles.pop(options.label), options.label, options.positive
+        )
+        fields, left_out = choose_fields(
+            profiles,
+            engine="duckdb",
+            include=options.include,
+            exclude=options.exclude,
+            kinds=options.kinds,
+            time_parts=options.time_parts,
+        )
+        coding = make_coding(fields, profiles, options.n_bins)
+        coder = Coder(coding, options.label, stored, verdict.codes)
+        totals = np.zeros(len(verdict.classes), dtype=np.int64)
+        used = list(dict.fromkeys([options.label, *(field.source for field in fields)]))
+        with writing_codes(folder, coding.sizes, len(totals), pool) as take:
+            for batch in _told(stream, used, "pass 2, writing codes", say):
+                block = coder(batch, pool)
+                totals += np.bincount(block.labels, minlength=len(totals))
+                take(block)
+    return Coded(
+        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
+        tuple(totals.tolist()), left_out, len(stream.names) - 1, stream.source,
+    )  # fmt: skip
+
+
+def _profiles(
+    stream: Stream, names: Sequence[str], pool: ThreadPoolExecutor, say: Progress
+) -> dict[str, Profile]:
+    found = {name: Profile() for name in names}
+    for batch in _told(stream, names, "pass 1, looking at the columns", say):
+        # Each column is a task of its own, and its parts come in order: the result is the same
+        # for any number of threads.
+        list(pool.map(lambda name, batch=batch: found[name].add(batch[name], name), names))
+    return found
+
+
+def _told(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
+    started, n_rows = time.perf_counter(), 0
+    together = min(1 << 19, max(1 << 14, BATCH_BYTES // (8 * len(names))))
+    for part in stream.batches(names, together):
+        yield {
+            name: plain(array, stream.shape(name))
+            for name, array in zip(names, part.columns, strict=True)
+        }
+        n_rows += part.num_rows
+        say(f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}")
+
+
+def _rate(n_rows: int, seconds: float) -> str:
+    return f"{n_rows / max(seconds, 1e-9):,.0f} rows/s"
+
+
+def plain(array: Any, shape: str) -> Raw:
+    """An Arrow column as we know columns."""
+    if shape in ("int", "float", "wide"):
+        numbers: Raw = array.to_numpy(zero_copy_only=False)
+        return numbers
+    if shape in ("date", "zoned"):
+        return np.asarray(array.to_numpy(zero_copy_only=False)).view("datetime64[us]")
+    coded = array.dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    if any(not isinstance(v, str | bool) for v in values):
+        raise StairError("a column holds values that are neither numbers, times nor text")
+    return Words(values, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False))

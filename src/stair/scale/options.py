@@ -1,0 +1,58 @@
+"""What a person may say about learning from data that does not fit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from stair.errors import StairError
+from stair.scale.edges import BINS
+
+Progress: TypeAlias = Callable[[str], None]
+
+ENGINES: Final = ("memory", "duckdb", "dask")
+LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
+SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the table is read and coded."""
+
+    label: str
+    positive: Any = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    time_parts: bool = False
+    n_bins: int = BINS
+    table: str | None = None
+    query: str | None = None
+
+
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def read_memory(given: str | int | None) -> int:
+    """Bytes, from "1GB", "800 MiB" or a number; half of the machine's where nothing is said."""
+    if given is None:
+        return max(LEAST_MEMORY, _physical() // 2)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?\s*", str(given).upper())
+    if found is None:
+        raise StairError(f"memory {given!r} is not understood; expected a size such as 1GB")
+    number, unit, binary = found.groups()
+    base = 1024 ** " KMGT".index(unit) if binary and unit else _UNITS[unit]
+    size = int(float(number) * base)
+    if size < LEAST_MEMORY:
+        raise StairError(f"memory {given} is too little; expected at least 512MiB")
+    return size
+
+
+def _physical() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4 << 30

@@ -1,0 +1,189 @@
+"""A Summary of data that does not fit: the rows are read in parts, and never kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stair.errors import StairError
+from stair.io.stream import files_of, open_stream
+from stair.levels import Known
+from stair.scale.codes import CODES, CodesCounter
+from stair.scale.duckdb import code_table
+from stair.scale.options import ENGINES, Options, Progress, read_memory
+from stair.scale.rules import Learned, Limits, learn_rules
+from stair.scale.work import (
+    Coded,
+    load_coded,
+    load_levels,
+    save_coded,
+    save_levels,
+    work_folder,
+)
+
+if TYPE_CHECKING:
+    from stair.summary import Summary
+
+
+def summarize_large(
+    data: Any,
+    labels: Any,
+    scores: Any,
+    detector: Any,
+    *,
+    engine: str,
+    method: str,
+    min_score: float,
+    max_rule_length: int,
+    max_total_length: int | None,
+    positive: Any,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+    time_parts: bool,
+    validate: int,
+    random_state: int | None,
+    table: str | None,
+    query: str | None,
+    name: str | None,
+    say: Progress,
+    memory: str | int | None,
+    work: str | Path | None,
+    bins: int,
+    sample: int,
+    client: Any,
+    others: dict[str, Any],
+) -> Summary:
+    """What `summarize` does with an engine other than memory."""
+    if engine not in ENGINES:
+        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
+    _check(engine, labels, scores, detector, validate, bins, sample)
+    options = Options(
+        labels, positive, None if include is None else tuple(include), tuple(exclude),
+        dict(kinds or {}), time_parts, bins, table, query,
+    )  # fmt: skip
+    limits = Limits(min_score, max_rule_length, max_total_length)
+    settings = {
+        "method": method,
+        "min_score": min_score,
+        "max_rule_length": max_rule_length,
+        "max_total_length": max_total_length,
+        "time_parts": time_parts,
+        "engine": engine,
+        "bins": bins,
+        "random_state": random_state,
+    }
+    coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
+    return _summary(coded, learned, method, min_score, settings, name)
+
+
+def learn_from_files(
+    data: Any,
+    options: Options,
+    limits: Limits,
+    memory: int,
+    work: str | Path | None,
+    say: Progress,
+) -> tuple[Coded, Learned]:
+    """STAIR through DuckDB, within so much memory. What an earlier run has done is found again."""
+    if not isinstance(data, str | os.PathLike):
+        raise StairError(
+            f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
+            "pattern such as 'data/*.parquet'"
+        )
+    with prepared(data, options, memory, work, say) as (folder, coded):
+        counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
+
+        def keep(known: Known) -> None:
+            save_levels(folder, limits.max_rule_length, known)
+
+        known = load_levels(folder, limits.max_rule_length)
+        learned = learn_rules(counter, coded, limits, memory // 5, say, known, keep)
+        return coded, dataclasses.replace(learned, n_passes=2 + known.n_passes)
+
+
+@contextmanager
+def prepared(
+    data: str | os.PathLike[str], options: Options, memory: int, work: Any, say: Progress
+) -> Iterator[tuple[Path, Coded]]:
+    """The folder of a run with the codes in it: made now, or by an earlier run."""
+    about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
+    with work_folder(work, about) as folder:
+        coded = load_coded(folder) if (folder / CODES).exists() else None
+        if coded is None:
+            for old in folder.glob("levels-*.json"):
+                old.unlink()
+            # The interpreter, its libraries and a batch take about a third of a gigabyte.
+            room = max(96 << 20, (memory - (384 << 20)) // 2)
+            with open_stream(
+                data, table=options.table, query=options.query, memory=room, spill=folder / "spill"
+            ) as stream:
+                coded = code_table(stream, options, folder, say)
+            save_coded(folder, coded)
+        else:
+            say("the codes of an earlier run are there")
+        yield folder, coded
+
+
+def _check(
+    engine: str, labels: Any, scores: Any, detector: Any, validate: int, bins: int, sample: int
+) -> None:
+    if scores is not None or detector is not None or not isinstance(labels, str):
+        raise StairError(
+            f"the engine {engine} takes the verdict as a column of the data: give its name as "
+            "labels= (--label); scores and detectors need the engine memory"
+        )
+    if validate:
+        raise StairError(f"the engine {engine} has no folds; leave validate= (--validate) out")
+    if not 2 <= bins <= 65_000:
+        raise StairError(f"bins={bins}; expected from 2 to 65,000")
+    if sample < 100:
+        raise StairError(f"sample={sample}; expected at least 100 rows")
+
+
+def binned_note(coded: Coded, bins: int) -> tuple[str, ...]:
+    """Which cuts are not exact; nothing where all are."""
+    names = coded.coding.inexact
+    if not names:
+        return ()
+    shown = ", ".join(names[:6]) + (f", … {len(names) - 6} more" if len(names) > 6 else "")
+    return (f"cuts are at the bounds of up to {bins:,} bins in {shown}; others are exact",)
+
+
+def _summary(
+    coded: Coded,
+    learned: Learned,
+    method: str,
+    min_score: float,
+    settings: dict[str, Any],
+    name: str | None,
+) -> Summary:
+    from stair.summary import Summary, _versions
+
+    rules = learned.rules
+    missed = 0
+    if coded.positive is not None:
+        found = sum(each.hits for each in learned.evidence if each.rule.label == rules.positive)
+        missed = coded.totals[coded.positive] - found
+    return Summary(
+        rules=rules,
+        fields=coded.coding.fields,
+        evidence=learned.evidence,
+        method=method,
+        score=learned.score,
+        min_score=min_score,
+        n_rows=sum(coded.totals),
+        n_columns=coded.n_columns,
+        meaning=coded.meaning,
+        source=name or coded.source,
+        left_out=coded.left_out,
+        notes=(*coded.notes, *binned_note(coded, settings["bins"])),
+        settings={**settings, "passes": learned.n_passes},
+        versions=_versions(),
+        trace=learned.trace,
+        unexplained=missed,
+    )

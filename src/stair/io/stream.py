@@ -167,7 +167,7 @@ def open_stream(
     if kind == "duckdb":
         config["enable_external_access"] = "false"
     limit = f"{max(memory >> 20, 64)}MiB"
-    name = Path(source).name if len(parts) == 1 else os.fspath(source)
+    name = Path(parts[0].path).name if len(parts) == 1 else os.fspath(source)
     try:
         con = duckdb.connect(
             parts[0].path if kind == "duckdb" else ":memory:",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stair.errors import StairError
 from stair.io.stream import files_of, open_stream
@@ -24,6 +24,9 @@ from stair.scale.work import (
     save_levels,
     work_folder,
 )
+
+# Bytes of counts that one task of a worker may make.
+COUNTS_ON_WORKERS: Final = 64 << 20
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -77,7 +80,10 @@ def summarize_large(
         "bins": bins,
         "random_state": random_state,
     }
-    coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
+    if engine == "dask":
+        coded, learned = learn_from_frame(data, options, limits, client, say)
+    else:
+        coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
     return _summary(coded, learned, method, min_score, settings, name)
 
 
@@ -104,6 +110,19 @@ def learn_from_files(
         known = load_levels(folder, limits.max_rule_length)
         learned = learn_rules(counter, coded, limits, memory // 5, say, known, keep)
         return coded, dataclasses.replace(learned, n_passes=2 + known.n_passes)
+
+
+def learn_from_frame(
+    data: Any, options: Options, limits: Limits, client: Any, say: Progress
+) -> tuple[Coded, Learned]:
+    """STAIR on a cluster, or on the threads of this process where there is none."""
+    from stair.scale.dask import code_frame, connected, open_frame
+
+    with connected(client) as cluster:
+        frame, source = open_frame(data)
+        coded, counter = code_frame(frame, source, options, cluster, say)
+        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
 
 
 @contextmanager

@@ -1,0 +1,312 @@
+"""On a cluster: Dask holds the codes in the memory of its workers, and only counts travel.
+
+Every step is a map over the partitions and a sum by a tree of tasks. Dask knows how each block of
+codes was made, so that the blocks of a worker that dies are made again by the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from stair.columns import Column
+from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
+from stair.errors import StairError, no_such_column
+from stair.io.packages import optional, reason
+from stair.objective import Counts
+from stair.scale.coding import Coder, make_coding, read_verdict
+from stair.scale.options import Options, Progress
+from stair.scale.profile import (
+    Batch,
+    Profile,
+    Raw,
+    Words,
+    choose_fields,
+    merge_profiles,
+    profile_batch,
+)
+from stair.scale.work import Coded
+
+FAN_IN: Final = 8  # partial results that one task adds up
+PATIENCE: Final = 10.0  # seconds for a scheduler to answer
+BEAT: Final = 0.5  # seconds between looks at whether the scheduler is still there
+
+
+class Cluster:
+    """Where tasks run: a cluster by its client, or the threads of this process."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def compute(self, work: Any) -> Any:
+        """The result of a task; a scheduler that is gone is said, and never waited for."""
+        import dask
+
+        if self._client is None:
+            return dask.compute(work, scheduler="threads")[0]
+        import distributed
+
+        with _in_words(self._client):
+            future = self._client.compute(work)
+            while True:
+                try:
+                    return future.result(timeout=BEAT)
+                except (TimeoutError, distributed.TimeoutError):
+                    if self._client.status not in ("running", "connecting"):
+                        raise ConnectionError from None
+
+    def persist(self, works: list[Any]) -> list[Any]:
+        """The same tasks, whose results stay where they are made."""
+        import dask
+
+        if self._client is None:
+            return list(dask.persist(*works, scheduler="threads"))
+        with _in_words(self._client):
+            return list(self._client.persist(works))
+
+
+@contextlib.contextmanager
+def _in_words(client: Any) -> Iterator[None]:
+    """What can go wrong on a cluster, each in one sentence."""
+    import distributed
+
+    address = getattr(getattr(client, "scheduler", None), "address", "the cluster")
+    try:
+        yield
+    except StairError:
+        raise
+    except distributed.KilledWorker as error:
+        raise StairError(
+            "several workers died on the same part of the data, probably for lack of memory; use "
+            "smaller partitions or larger workers."
+        ) from error
+    except (OSError, distributed.CancelledError, RuntimeError, AttributeError) as error:
+        if client.status in ("running", "connecting") and not isinstance(
+            error, distributed.CancelledError | ConnectionError
+        ):
+            raise StairError(f"the data cannot be read: {reason(error)}.") from error
+        raise StairError(
+            f"the scheduler at {address} is gone; start it and run again."
+        ) from error
+    except Exception as error:
+        raise StairError(f"the data cannot be read: {reason(error)}.") from error
+
+
+@contextlib.contextmanager
+def connected(client: Any) -> Iterator[Cluster]:
+    """A cluster from a client, a scheduler's address, the client that is there, or none."""
+    if optional("dask.dataframe") is None or optional("distributed") is None:
+        raise StairError("the engine dask needs dask: pip install 'stair[dask]'")
+    import distributed
+
+    if isinstance(client, str):
+        try:
+            own = distributed.Client(client, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise StairError(
+                f"no scheduler answers at {client} ({reason(error)}); expected an address such as "
+                "tcp://host:8786"
+            ) from error
+        try:
+            yield Cluster(own)
+        finally:
+            with contextlib.suppress(Exception):  # it may be gone, which was said already
+                own.close(timeout=2)
+        return
+    if client is None:
+        with contextlib.suppress(ValueError):
+            client = distributed.default_client()
+    yield Cluster(client)
+
+
+def open_frame(data: Any) -> tuple[Any, str]:
+    """A Dask DataFrame, as it is given or from a path, and what to call it."""
+    import dask.dataframe as dd
+
+    if isinstance(data, str | os.PathLike):
+        try:
+            return dd.read_parquet(os.fspath(data)), os.path.basename(os.fspath(data))
+        except Exception as error:
+            raise StairError(f"cannot read {os.fspath(data)}: {reason(error)}.") from error
+    if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
+        raise StairError(
+            f"the engine dask takes a Dask DataFrame or the path of Parquet files, but got "
+            f"{type(data).__name__}"
+        )
+    return data, ""
+
+
+def code_frame(
+    frame: Any, source: str, options: Options, cluster: Cluster, say: Progress
+) -> tuple[Coded, DaskCounter]:
+    """Look at all columns once; then make codes, which stay on the workers."""
+    import dask
+
+    names = list(map(str, frame.columns))
+    for name in (options.label, *(options.include or ()), *options.exclude, *options.kinds):
+        if name not in names:
+            raise no_such_column(name, names, source or "the data")
+    wanted = [
+        name
+        for name in names
+        if name == options.label
+        or (name not in options.exclude and (not options.include or name in options.include))
+    ]
+    with _reading(source):
+        parts = frame[wanted].to_delayed()
+    say("pass 1, looking at the columns")
+    looked = [dask.delayed(_profile_part)(part) for part in parts]
+    profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
+    verdict, stored = read_verdict(profiles.pop(options.label), options.label, options.positive)
+    fields, left_out = choose_fields(
+        profiles,
+        engine="dask",
+        include=options.include,
+        exclude=options.exclude,
+        kinds=options.kinds,
+        time_parts=options.time_parts,
+    )
+    coding = make_coding(fields, profiles, options.n_bins)
+    coder = dask.delayed(Coder(coding, options.label, stored, verdict.codes), traverse=False)
+    say("pass 2, making codes")
+    blocks = cluster.persist([dask.delayed(_code_part)(part, coder) for part in parts])
+    counter = DaskCounter(blocks, coding.columns, coding.sizes, len(verdict.classes), cluster)
+    coded = Coded(
+        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
+        counter.totals, left_out, len(names) - 1, source,
+    )  # fmt: skip
+    return coded, counter
+
+
+@contextlib.contextmanager
+def _reading(source: str) -> Iterator[None]:
+    try:
+        yield
+    except StairError:
+        raise
+    except Exception as error:
+        raise StairError(f"cannot read {source or 'the data'}: {reason(error)}.") from error
+
+
+class DaskCounter:
+    """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
+
+    def __init__(
+        self,
+        blocks: list[Any],
+        columns: Sequence[Column],
+        sizes: Sequence[int],
+        n_classes: int,
+        cluster: Cluster,
+    ) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.n_passes = 0
+        self._blocks, self._cluster, self._n_classes = blocks, cluster, n_classes
+        # Counted while the codes are made: that saves a pass.
+        self._root = self._sum(only_root(), range(len(columns)))
+        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        if paths.column[0] < 0 and len(columns) == len(self.columns):
+            return self._root
+        self.n_passes += 1
+        return self._sum(paths, columns)
+
+    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        import dask
+
+        asked = dask.delayed(
+            _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
+        )
+        counted = [dask.delayed(_count_part)(block, asked) for block in self._blocks]
+        counts: Counts = self._cluster.compute(_tree(counted, _add))
+        return counts
+
+
+class _Asked:
+    """What a worker has to know to count a block."""
+
+    def __init__(
+        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
+    ) -> None:
+        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
+
+
+def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+    """One task that joins the results of many, a few at a time and in their order."""
+    import dask
+
+    while len(tasks) > 1:
+        tasks = [
+            dask.delayed(join)(tasks[start : start + FAN_IN])
+            for start in range(0, len(tasks), FAN_IN)
+        ]
+    return tasks[0]
+
+
+# --- what workers run -----------------------------------------------------------------------------
+
+
+def _profile_part(frame: Any) -> dict[str, Profile]:
+    return profile_batch(batch_of(frame))
+
+
+def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
+    # Results may be used twice where a worker died, so none of them is changed.
+    return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
+
+
+def _code_part(frame: Any, coder: Coder) -> Block:
+    return coder(batch_of(frame))
+
+
+def _count_part(block: Block, asked: _Asked) -> Counts:
+    counts = no_counts(asked.paths.n_slots, asked.sizes, asked.n_classes, asked.columns)
+    count_block(block, asked.paths, asked.sizes, asked.columns, counts)
+    return counts
+
+
+def _add(parts: list[Counts]) -> Counts:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def batch_of(frame: Any) -> Batch:
+    """The columns of a pandas frame as we know columns."""
+    return {str(name): plain_series(frame[name], str(name)) for name in frame.columns}
+
+
+def plain_series(series: Any, name: str) -> Raw:
+    import pandas as pd
+
+    kind = series.dtype
+    if pd.api.types.is_bool_dtype(kind) and not isinstance(kind, pd.CategoricalDtype):
+        gone = series.isna().to_numpy()
+        codes = series.fillna(False).to_numpy(dtype=bool).astype(np.int64)
+        return Words([False, True], np.where(gone, -1, codes))
+    if pd.api.types.is_numeric_dtype(kind):
+        numbers: Raw = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    if pd.api.types.is_datetime64_any_dtype(kind):
+        zone = getattr(kind, "tz", None) or getattr(getattr(kind, "pyarrow_dtype", None), "tz", None)
+        if zone is not None:
+            series = pd.to_datetime(series, utc=True).dt.tz_localize(None)
+        times: Raw = series.astype("datetime64[us]").to_numpy()
+        return times
+    codes, values = pd.factorize(series)
+    listed = list(values)
+    odd = next((v for v in listed if not isinstance(v, str | bool | np.bool_)), None)
+    if odd is not None:
+        if all(hasattr(v, "isoformat") for v in listed):  # dates as objects
+            return pd.to_datetime(series).to_numpy(dtype="datetime64[us]")  # type: ignore[no-any-return]
+        raise StairError(
+            f'"{name}" holds {odd!r:.40}, which is neither a number, a time nor text; convert the '
+            "column first"
+        )
+    return Words([bool(v) if isinstance(v, np.bool_) else v for v in listed], codes)

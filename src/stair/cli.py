@@ -122,6 +122,30 @@ def summarize(
     query: Query = None,
     validate: Annotated[int, typer.Option(help="Folds to check the rules on; 0 for none.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of a detector that draws at random.")] = 0,
+    engine: Annotated[
+        str, typer.Option(help="memory, duckdb or dask.", rich_help_panel="Large data")
+    ] = "memory",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Keep within this, such as 1GB (duckdb).", rich_help_panel="Large data"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="A cluster, as tcp://host:8786 (dask).", rich_help_panel="Large data"),
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(help="A folder to keep codes in (duckdb).", rich_help_panel="Large data"),
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(help="The most bins of a column.", rich_help_panel="Large data")
+    ] = 1024,
+    sample: Annotated[
+        int,
+        typer.Option(
+            help="Rows that methods other than stair learn from.", rich_help_panel="Large data"
+        ),
+    ] = 100_000,
     json: Annotated[
         Path | None, typer.Option(help="Write the rules as JSON.", rich_help_panel="Output")
     ] = None,
@@ -175,11 +199,17 @@ def summarize(
                 validate=validate,
                 random_state=seed,
                 progress=progress,
+                engine=engine,
+                memory=memory,
+                work=work,
+                bins=bins,
+                sample=sample,
+                client=scheduler,
             )
         if json is not None:
             summary.to_json(json)
         if sql is not None:
-            summary.to_sql(Path(file).name.split(".")[0] or "data", sql, dialect)
+            summary.to_sql(_table_of(file), sql, dialect)
         if html is not None:
             summary.to_html(html)
         if not quiet:
@@ -315,6 +345,12 @@ def _show(summary: Summary, every: bool) -> None:
 
 def _width() -> int:
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+
+
+def _table_of(file: Path) -> str:
+    """What to call the data in SQL: as the file, unless that is a pattern."""
+    name = file.name.split(".")[0]
+    return "data" if not name or set("*?[") & set(name) else name
 
 
 def _floor_message(summary: Summary) -> str:

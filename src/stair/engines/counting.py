@@ -25,7 +25,7 @@ try:
 except ImportError:  # installed without a C compiler
     _compiled = None
 
-Codes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]  # 8 or 16 bits wide
 
 
 class Paths(NamedTuple):
@@ -70,7 +70,7 @@ def n_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def code_type(size: int) -> type[np.uint8] | type[np.uint16]:
+def code_type(size: int) -> Any:
     """The narrowest type for so many codes."""
     return np.uint8 if size <= 256 else np.uint16
 
@@ -86,9 +86,7 @@ def bin_numbers(values: NDArray[np.float64], edges: NDArray[np.float64], size: i
     return codes
 
 
-def no_counts(
-    n_slots: int, sizes: Sequence[int], n_classes: int, columns: Sequence[int]
-) -> Counts:
+def no_counts(n_slots: int, sizes: Sequence[int], n_classes: int, columns: Sequence[int]) -> Counts:
     return np.zeros((n_slots, sum(sizes[j] for j in columns), n_classes), dtype=np.int64)
 
 

@@ -20,7 +20,7 @@ from stair.search import Found, Split, best_cut, best_set, set_members
 TABLE_ROWS: Final = 1 << 21
 
 
-class NotCounted(Exception):
+class NotCounted(Exception):  # noqa: N818 - no error: it is counted next
     """The counts of a rule are asked for that nobody has counted yet."""
 
 
@@ -146,7 +146,7 @@ class HistogramEngine:
             missing = self.sizes[split.column] - 1
             named = [[k for k in side if k != missing] for side in (division.left, division.right)]
             missing_left = missing in division.left if division.has_missing else None
-            clauses = column.divide(*named, missing_left)
+            clauses = column.divide(named[0], named[1], missing_left)
         else:
             above = math.inf if division.above < 0 else float(division.above)
             missing_left = split.missing_left if division.has_missing else None

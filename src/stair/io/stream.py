@@ -40,8 +40,8 @@ class Part:
 
 def files_of(source: str | os.PathLike[str]) -> list[Part]:
     """The files that a path, a folder or a pattern means, in order."""
-    given = os.path.expanduser(os.fspath(source))
-    path = Path(given)
+    path = Path(source).expanduser()
+    given = str(path)
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.suffix.lower() in PARQUET | CSV)
         found = [p for p in found if p.is_file() and not p.name.startswith((".", "_"))]
@@ -50,7 +50,7 @@ def files_of(source: str | os.PathLike[str]) -> list[Part]:
     elif path.exists():
         found = [path]
     elif glob.has_magic(given):
-        found = [Path(p) for p in sorted(glob.glob(given, recursive=True)) if Path(p).is_file()]
+        found = [Path(p) for p in sorted(_matching(given)) if Path(p).is_file()]
         if not found:
             raise StairError(f'no file matches "{source}"; expected at least one.')
     else:
@@ -63,6 +63,10 @@ def files_of(source: str | os.PathLike[str]) -> list[Part]:
             f"{found[0].name} cannot be read in parts; expected .parquet, .csv or .duckdb files."
         )
     return [_part(p) for p in found]
+
+
+def _matching(pattern: str) -> list[str]:
+    return glob.glob(pattern, recursive=True)  # noqa: PTH207 - a pattern may be absolute
 
 
 def _format(ending: str) -> str | None:
@@ -111,9 +115,11 @@ class Stream:
     def _plain(self, name: str) -> str:
         kind, sql = self._shapes[name]
         if kind in ("int", "float", "wide"):
-            return f"coalesce(CAST({quoted(name)} AS DOUBLE), 'nan'::DOUBLE)" if (
-                kind != "float"
-            ) else f"coalesce({sql.format(quoted(name))}, 'nan'::DOUBLE)"
+            return (
+                f"coalesce(CAST({quoted(name)} AS DOUBLE), 'nan'::DOUBLE)"
+                if (kind != "float")
+                else f"coalesce({sql.format(quoted(name))}, 'nan'::DOUBLE)"
+            )
         if kind in ("date", "zoned"):
             return f"coalesce({sql.format(quoted(name))}, -9223372036854775807 - 1)"
         return sql.format(quoted(name))

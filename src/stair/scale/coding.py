@@ -43,9 +43,7 @@ class Coding:
     @property
     def inexact(self) -> tuple[str, ...]:
         """The columns whose cuts are at the bounds of bins and not between any two values."""
-        return tuple(
-            c.name for c in self.columns if isinstance(c, Binned) and c.tops != c.bottoms
-        )
+        return tuple(c.name for c in self.columns if isinstance(c, Binned) and c.tops != c.bottoms)
 
 
 def _n_values(column: Column) -> int:
@@ -55,9 +53,7 @@ def _n_values(column: Column) -> int:
     return len(column.values)
 
 
-def make_coding(
-    fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int
-) -> Coding:
+def make_coding(fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int) -> Coding:
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
     edges: list[tuple[Any, ...]] = []
@@ -119,7 +115,7 @@ class Coder:
     classes: NDArray[np.int32]  # the class of each of them; −1 is none
 
     def __call__(self, batch: Batch, pool: ThreadPoolExecutor | None = None) -> Block:
-        classes = self._classes(batch[self.label])
+        classes = self.classes_of(batch)
         known = np.flatnonzero(classes >= 0)
         fields = range(len(self.coding.fields))
 
@@ -130,9 +126,10 @@ class Coder:
         codes = list(map(code, fields) if pool is None else pool.map(code, fields))
         return Block(codes, classes[known].astype(np.uint8))
 
-    def _classes(self, raw: Raw) -> NDArray[np.int32]:
+    def classes_of(self, batch: Batch) -> NDArray[np.int32]:
+        """The class of each row, −1 where it has none."""
         of_code = np.append(self.classes[: len(self.stored)], np.int32(-1))
-        places = _places(raw, self.stored, self.label)
+        places = _places(batch[self.label], self.stored, self.label)
         classes: NDArray[np.int32] = of_code[places]
         return classes
 

@@ -7,18 +7,21 @@ codes was made, so that the blocks of a worker that dies are made again by the o
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from stair.columns import Column
 from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError
 from stair.io.packages import optional, reason
 from stair.objective import Counts
-from stair.scale.coding import Coder, make_coding, read_verdict
+from stair.scale.coding import Coder, Coding, make_coding, read_verdict
 from stair.scale.options import Options, Progress
 from stair.scale.profile import (
     Batch,
@@ -29,6 +32,7 @@ from stair.scale.profile import (
     merge_profiles,
     profile_batch,
 )
+from stair.scale.sample import Judge, Look, Sample, add_tallies
 from stair.scale.work import Coded
 
 FAN_IN: Final = 8  # partial results that one task adds up
@@ -44,11 +48,11 @@ class Cluster:
 
     def compute(self, work: Any) -> Any:
         """The result of a task; a scheduler that is gone is said, and never waited for."""
-        import dask
+        dask: Any = import_module("dask")
 
         if self._client is None:
             return dask.compute(work, scheduler="threads")[0]
-        import distributed
+        distributed: Any = import_module("distributed")
 
         with _in_words(self._client):
             future = self._client.compute(work)
@@ -61,7 +65,7 @@ class Cluster:
 
     def persist(self, works: list[Any]) -> list[Any]:
         """The same tasks, whose results stay where they are made."""
-        import dask
+        dask: Any = import_module("dask")
 
         if self._client is None:
             return list(dask.persist(*works, scheduler="threads"))
@@ -72,7 +76,7 @@ class Cluster:
 @contextlib.contextmanager
 def _in_words(client: Any) -> Iterator[None]:
     """What can go wrong on a cluster, each in one sentence."""
-    import distributed
+    distributed: Any = import_module("distributed")
 
     address = getattr(getattr(client, "scheduler", None), "address", "the cluster")
     try:
@@ -89,9 +93,7 @@ def _in_words(client: Any) -> Iterator[None]:
             error, distributed.CancelledError | ConnectionError
         ):
             raise StairError(f"the data cannot be read: {reason(error)}.") from error
-        raise StairError(
-            f"the scheduler at {address} is gone; start it and run again."
-        ) from error
+        raise StairError(f"the scheduler at {address} is gone; start it and run again.") from error
     except Exception as error:
         raise StairError(f"the data cannot be read: {reason(error)}.") from error
 
@@ -101,12 +103,16 @@ def connected(client: Any) -> Iterator[Cluster]:
     """A cluster from a client, a scheduler's address, the client that is there, or none."""
     if optional("dask.dataframe") is None or optional("distributed") is None:
         raise StairError("the engine dask needs dask: pip install 'stair[dask]'")
-    import distributed
+    distributed: Any = import_module("distributed")
 
     if isinstance(client, str):
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        log.setLevel(logging.CRITICAL)  # a scheduler that is gone is said by us, in a sentence
         try:
             own = distributed.Client(client, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
+            log.setLevel(level)
             raise StairError(
                 f"no scheduler answers at {client} ({reason(error)}); expected an address such as "
                 "tcp://host:8786"
@@ -116,6 +122,7 @@ def connected(client: Any) -> Iterator[Cluster]:
         finally:
             with contextlib.suppress(Exception):  # it may be gone, which was said already
                 own.close(timeout=2)
+            log.setLevel(level)
         return
     if client is None:
         with contextlib.suppress(ValueError):
@@ -125,11 +132,11 @@ def connected(client: Any) -> Iterator[Cluster]:
 
 def open_frame(data: Any) -> tuple[Any, str]:
     """A Dask DataFrame, as it is given or from a path, and what to call it."""
-    import dask.dataframe as dd
+    dd: Any = import_module("dask.dataframe")
 
     if isinstance(data, str | os.PathLike):
         try:
-            return dd.read_parquet(os.fspath(data)), os.path.basename(os.fspath(data))
+            return dd.read_parquet(os.fspath(data)), Path(data).name
         except Exception as error:
             raise StairError(f"cannot read {os.fspath(data)}: {reason(error)}.") from error
     if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
@@ -141,23 +148,22 @@ def open_frame(data: Any) -> tuple[Any, str]:
 
 
 def code_frame(
-    frame: Any, source: str, options: Options, cluster: Cluster, say: Progress
+    frame: Any,
+    source: str,
+    options: Options,
+    cluster: Cluster,
+    say: Progress,
+    coding: Coding | None = None,
 ) -> tuple[Coded, DaskCounter]:
-    """Look at all columns once; then make codes, which stay on the workers."""
-    import dask
+    """Look at all columns once; then make codes, which stay on the workers.
+
+    Bins may be given, so that engines can be compared.
+    """
+    dask: Any = import_module("dask")
 
     names = list(map(str, frame.columns))
-    for name in (options.label, *(options.include or ()), *options.exclude, *options.kinds):
-        if name not in names:
-            raise no_such_column(name, names, source or "the data")
-    wanted = [
-        name
-        for name in names
-        if name == options.label
-        or (name not in options.exclude and (not options.include or name in options.include))
-    ]
     with _reading(source):
-        parts = frame[wanted].to_delayed()
+        parts = frame[options.wanted(names, source)].to_delayed()
     say("pass 1, looking at the columns")
     looked = [dask.delayed(_profile_part)(part) for part in parts]
     profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
@@ -170,7 +176,7 @@ def code_frame(
         kinds=options.kinds,
         time_parts=options.time_parts,
     )
-    coding = make_coding(fields, profiles, options.n_bins)
+    coding = coding or make_coding(fields, profiles, options.n_bins)
     coder = dask.delayed(Coder(coding, options.label, stored, verdict.codes), traverse=False)
     say("pass 2, making codes")
     blocks = cluster.persist([dask.delayed(_code_part)(part, coder) for part in parts])
@@ -180,6 +186,28 @@ def code_frame(
         counter.totals, left_out, len(names) - 1, source,
     )  # fmt: skip
     return coded, counter
+
+
+def sample_frame(
+    frame: Any, source: str, options: Options, cluster: Cluster, most: int, seed: int
+) -> tuple[Look, Callable[[Judge], Any]]:
+    """A look at all rows, and what counts rules on all of them."""
+    dask: Any = import_module("dask")
+
+    with _reading(source):
+        parts = frame[options.wanted(list(map(str, frame.columns)), source)].to_delayed()
+    looks = [
+        dask.delayed(_look_at_part)(part, options.label, most, [seed, k])
+        for k, part in enumerate(parts)
+    ]
+    look: Look = cluster.compute(_tree(looks, _merge_looks))[0]
+
+    def count(judge: Judge) -> Any:
+        shared = dask.delayed(judge, traverse=False)
+        counted = [dask.delayed(_judge_part)(part, shared) for part in parts]
+        return cluster.compute(_tree(counted, add_tallies))
+
+    return look, count
 
 
 @contextlib.contextmanager
@@ -217,7 +245,7 @@ class DaskCounter:
         return self._sum(paths, columns)
 
     def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        import dask
+        dask: Any = import_module("dask")
 
         asked = dask.delayed(
             _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
@@ -238,7 +266,7 @@ class _Asked:
 
 def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
     """One task that joins the results of many, a few at a time and in their order."""
-    import dask
+    dask: Any = import_module("dask")
 
     while len(tasks) > 1:
         tasks = [
@@ -258,6 +286,22 @@ def _profile_part(frame: Any) -> dict[str, Profile]:
 def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
     # Results may be used twice where a worker died, so none of them is changed.
     return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
+
+
+def _look_at_part(frame: Any, label: str, most: int, seed: list[int]) -> tuple[Look, str]:
+    return Look.at(batch_of(frame), label, most, np.random.default_rng(seed)), label
+
+
+def _merge_looks(parts: list[tuple[Look, str]]) -> tuple[Look, str]:
+    label = parts[0][1]
+    whole = Look(Profile(), Sample(parts[0][0].sample.most))
+    for look, _ in parts:
+        whole.merge(look, label)
+    return whole, label
+
+
+def _judge_part(frame: Any, judge: Judge) -> Any:
+    return judge(batch_of(frame))
 
 
 def _code_part(frame: Any, coder: Coder) -> Block:
@@ -294,7 +338,9 @@ def plain_series(series: Any, name: str) -> Raw:
         numbers: Raw = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
     if pd.api.types.is_datetime64_any_dtype(kind):
-        zone = getattr(kind, "tz", None) or getattr(getattr(kind, "pyarrow_dtype", None), "tz", None)
+        zone = getattr(kind, "tz", None) or getattr(
+            getattr(kind, "pyarrow_dtype", None), "tz", None
+        )
         if zone is not None:
             series = pd.to_datetime(series, utc=True).dt.tz_localize(None)
         times: Raw = series.astype("datetime64[us]").to_numpy()
@@ -304,7 +350,8 @@ def plain_series(series: Any, name: str) -> Raw:
     odd = next((v for v in listed if not isinstance(v, str | bool | np.bool_)), None)
     if odd is not None:
         if all(hasattr(v, "isoformat") for v in listed):  # dates as objects
-            return pd.to_datetime(series).to_numpy(dtype="datetime64[us]")  # type: ignore[no-any-return]
+            dates: Raw = pd.to_datetime(series).to_numpy(dtype="datetime64[us]")
+            return dates
         raise StairError(
             f'"{name}" holds {odd!r:.40}, which is neither a number, a time nor text; convert the '
             "column first"

@@ -11,12 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from stair.engines.counting import n_cpus
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError
 from stair.io.stream import Stream
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Coder, make_coding, read_verdict
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Batch, Profile, Raw, Words, choose_fields
+from stair.scale.sample import Look, Sample
 from stair.scale.work import Coded
 
 BATCH_BYTES: Final = 32 << 20
@@ -24,20 +25,10 @@ BATCH_BYTES: Final = 32 << 20
 
 def code_table(stream: Stream, options: Options, folder: Path, say: Progress) -> Coded:
     """Look at all columns once, then write all rows as codes."""
-    for name in (options.label, *(options.include or ()), *options.exclude, *options.kinds):
-        if name not in stream.names:
-            raise no_such_column(name, stream.names, stream.source)
-    wanted = [
-        name
-        for name in stream.names
-        if name == options.label
-        or (name not in options.exclude and (not options.include or name in options.include))
-    ]
+    wanted = options.wanted(stream.names, stream.source)
     with ThreadPoolExecutor(n_cpus()) as pool:
         profiles = _profiles(stream, wanted, pool, say)
-        verdict, stored = read_verdict(
-            profiles.pop(options.label), options.label, options.positive
-        )
+        verdict, stored = read_verdict(profiles.pop(options.label), options.label, options.positive)
         fields, left_out = choose_fields(
             profiles,
             engine="duckdb",
@@ -51,7 +42,7 @@ def code_table(stream: Stream, options: Options, folder: Path, say: Progress) ->
         totals = np.zeros(len(verdict.classes), dtype=np.int64)
         used = list(dict.fromkeys([options.label, *(field.source for field in fields)]))
         with writing_codes(folder, coding.sizes, len(totals), pool) as take:
-            for batch in _told(stream, used, "pass 2, writing codes", say):
+            for batch in told_batches(stream, used, "pass 2, writing codes", say):
                 block = coder(batch, pool)
                 totals += np.bincount(block.labels, minlength=len(totals))
                 take(block)
@@ -65,14 +56,14 @@ def _profiles(
     stream: Stream, names: Sequence[str], pool: ThreadPoolExecutor, say: Progress
 ) -> dict[str, Profile]:
     found = {name: Profile() for name in names}
-    for batch in _told(stream, names, "pass 1, looking at the columns", say):
+    for batch in told_batches(stream, names, "pass 1, looking at the columns", say):
         # Each column is a task of its own, and its parts come in order: the result is the same
         # for any number of threads.
         list(pool.map(lambda name, batch=batch: found[name].add(batch[name], name), names))
     return found
 
 
-def _told(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
+def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
     started, n_rows = time.perf_counter(), 0
     together = min(1 << 19, max(1 << 14, BATCH_BYTES // (8 * len(names))))
     for part in stream.batches(names, together):
@@ -82,6 +73,18 @@ def _told(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Ite
         }
         n_rows += part.num_rows
         say(f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}")
+
+
+def sample_table(
+    stream: Stream, options: Options, most: int, seed: int, say: Progress
+) -> tuple[Look, list[str]]:
+    """A look at all rows, and the columns that were looked at."""
+    wanted = options.wanted(stream.names, stream.source)
+    rng = np.random.default_rng(seed)
+    look = Look(Profile(), Sample(most))
+    for batch in told_batches(stream, wanted, "pass 1, drawing a sample", say):
+        look.add(batch, options.label, rng)
+    return look, wanted
 
 
 def _rate(n_rows: int, seconds: float) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from stair.errors import StairError
+from stair.errors import StairError, no_such_column
 from stair.scale.edges import BINS
 
 Progress: TypeAlias = Callable[[str], None]
@@ -31,6 +31,15 @@ class Options:
     n_bins: int = BINS
     table: str | None = None
     query: str | None = None
+
+    def wanted(self, names: Sequence[str], source: str) -> list[str]:
+        """The columns to read, in the order of the data."""
+        for name in (self.label, *(self.include or ()), *self.exclude, *self.kinds):
+            if name not in names:
+                raise no_such_column(name, names, source or "the data")
+        left = [n for n in names if n not in self.exclude]
+        chosen = [n for n in left if self.include is None or n in self.include or n == self.label]
+        return chosen if self.label in chosen else [*chosen, self.label]
 
 
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}

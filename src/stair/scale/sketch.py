@@ -93,7 +93,7 @@ class Sketch:
     def quantiles(self, n: int) -> Floats:
         """n values in order that divide the rows into n + 1 parts of about equal size."""
         whole = _joined([summary for summary in self._levels if summary is not None])
-        return _picked(whole.values, None, n, whole.n_rows, inner=True)
+        return _picked(whole.values, None, n, inner=True)
 
 
 def _joined(summaries: list[_Summary]) -> _Summary:
@@ -104,19 +104,16 @@ def _joined(summaries: list[_Summary]) -> _Summary:
 
 
 def _thinned(ordered: Floats, weights: Floats | None, n_rows: int) -> _Summary:
-    return _Summary(_picked(ordered, weights, SUMMARY, n_rows, inner=False), n_rows)
+    return _Summary(_picked(ordered, weights, SUMMARY, inner=False), n_rows)
 
 
-def _picked(
-    ordered: Floats, weights: Floats | None, n: int, n_rows: int, *, inner: bool
-) -> Floats:
+def _picked(ordered: Floats, weights: Floats | None, n: int, *, inner: bool) -> Floats:
     """n values at even ranks: in the middles of n parts, or at the n inner bounds of n + 1."""
     shares = np.arange(1, n + 1) / (n + 1) if inner else (np.arange(n) + 0.5) / n
     if weights is None:
-        places = np.minimum((shares * len(ordered)).astype(np.int64), len(ordered) - 1)
-        picked: Floats = ordered[places]
-        return picked
-    upto = np.cumsum(weights)
-    places = np.searchsorted(upto, shares * upto[-1], side="left")
-    del n_rows
-    return ordered[np.minimum(places, len(ordered) - 1)]
+        places = (shares * len(ordered)).astype(np.int64)
+    else:
+        upto = np.cumsum(weights)
+        places = np.searchsorted(upto, shares * upto[-1], side="left")
+    picked: Floats = ordered[np.minimum(places, len(ordered) - 1)]
+    return picked

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stair.errors import StairError
 from stair.io.stream import files_of, open_stream
+from stair.labels import Labels
+from stair.learn import Learner
 from stair.levels import Known
 from stair.scale.codes import CODES, CodesCounter
-from stair.scale.duckdb import code_table
+from stair.scale.duckdb import code_table, sample_table, told_batches
 from stair.scale.options import ENGINES, Options, Progress, read_memory
 from stair.scale.rules import Learned, Limits, learn_rules
+from stair.scale.sample import Judge, add_tallies, learn_from_sample
 from stair.scale.work import (
     Coded,
     load_coded,
@@ -24,6 +27,7 @@ from stair.scale.work import (
     save_levels,
     work_folder,
 )
+from stair.table import Field
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
@@ -80,7 +84,19 @@ def summarize_large(
         "bins": bins,
         "random_state": random_state,
     }
-    if engine == "dask":
+    if method != "stair":
+        settings |= {"sample": sample}
+
+        def learner(fields: tuple[Field, ...], verdict: Labels) -> Learner:
+            return Learner(
+                fields, method, min_score, max_rule_length, max_total_length, verdict, say,
+                random_state=random_state, **others,
+            )  # fmt: skip
+
+        coded, learned = _by_sample(
+            data, engine, options, sample, random_state or 0, learner, memory, work, client, say
+        )
+    elif engine == "dask":
         coded, learned = learn_from_frame(data, options, limits, client, say)
     else:
         coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
@@ -125,6 +141,54 @@ def learn_from_frame(
         return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
 
 
+def _by_sample(
+    data: Any,
+    engine: str,
+    options: Options,
+    most: int,
+    seed: int,
+    learner: Callable[[tuple[Field, ...], Labels], Learner],
+    memory: str | int | None,
+    work: str | Path | None,
+    client: Any,
+    say: Progress,
+) -> tuple[Coded, Learned]:
+    """Any other method: learned from a sample in memory, counted on all rows."""
+    if engine == "dask":
+        from stair.scale.dask import connected, open_frame, sample_frame
+
+        with connected(client) as cluster:
+            frame, source = open_frame(data)
+            say("pass 1, drawing a sample")
+            look, count = sample_frame(frame, source, options, cluster, most, seed)
+            n_columns = len(frame.columns) - 1
+            return learn_from_sample(look, count, options, learner, n_columns, source, say)
+    with (
+        work_folder(work, [str(data), "sample", os.getpid()]) as folder,
+        open_stream(
+            data,
+            table=options.table,
+            query=options.query,
+            memory=_for_duckdb(read_memory(memory)),
+            spill=folder / "spill",
+        ) as stream,
+    ):
+        look, wanted = sample_table(stream, options, most, seed, say)
+
+        def count(judge: Judge) -> Any:
+            parts = told_batches(stream, wanted, "pass 2, counting the rules", say)
+            return add_tallies(map(judge, parts))
+
+        n_columns = len(stream.names) - 1
+        return learn_from_sample(look, count, options, learner, n_columns, stream.source, say)
+
+
+def _for_duckdb(memory: int) -> int:
+    """What is left for DuckDB: the interpreter, its libraries and a batch take a third of a
+    gigabyte, and counts as much as DuckDB."""
+    return max(96 << 20, (memory - (384 << 20)) // 2)
+
+
 @contextmanager
 def prepared(
     data: str | os.PathLike[str], options: Options, memory: int, work: Any, say: Progress
@@ -136,10 +200,12 @@ def prepared(
         if coded is None:
             for old in folder.glob("levels-*.json"):
                 old.unlink()
-            # The interpreter, its libraries and a batch take about a third of a gigabyte.
-            room = max(96 << 20, (memory - (384 << 20)) // 2)
             with open_stream(
-                data, table=options.table, query=options.query, memory=room, spill=folder / "spill"
+                data,
+                table=options.table,
+                query=options.query,
+                memory=_for_duckdb(memory),
+                spill=folder / "spill",
             ) as stream:
                 coded = code_table(stream, options, folder, say)
             save_coded(folder, coded)

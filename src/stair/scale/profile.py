@@ -138,6 +138,8 @@ class Profile:
         n_seen = self.n_rows - self.n_missing
         if n_seen == 0:
             return "all values are missing"
+        if self.n_infinite:
+            return None  # not useless, but refused
         n_distinct = self._n_distinct()
         if kind == "category" and n_distinct is None:
             return f"more than {MOST_DISTINCT:,} different values"

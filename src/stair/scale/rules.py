@@ -57,13 +57,13 @@ def learn_rules(
     n_rows = sum(coded.totals)
 
     def told(found: Pass, known: Known) -> None:
+        if on_level is not None:
+            on_level(known)
         rate = n_rows / max(found.seconds, 1e-9)
         say(
             f"level {found.number}: {found.n_counted} rules counted, {found.n_taken} splits taken, "
             f"{rate:,.0f} rows/s"
         )
-        if on_level is not None:
-            on_level(known)
 
     say("learning, level by level")
     found = grow_by_level(

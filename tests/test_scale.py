@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
@@ -195,6 +196,29 @@ def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
     assert large.rules == small.rules
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_an_estimator_learns_from_files_and_predicts_from_arrays(
+    tmp_path: Path, engine: str
+) -> None:
+    """The rules are those of the memory engine, and so are labels, classes and names."""
+    frame = mixed(10)[["size", "level", "label"]].assign(constant=7.0)
+    frame["label"] = np.where(frame.label == 1, 5, 3)
+    pattern = files(frame, tmp_path / "data")
+    features = ["size", "level", "constant"]
+    settings_: dict[str, Any] = {"min_score": 0.2, "max_rule_length": 2}
+    small = stair.Stair(**settings_).fit(frame[features], frame.label)
+    large = stair.Stair(engine=engine, **settings_).fit(pattern, "label")
+    assert large.rules_ == small.rules_
+    assert (large.score_, large.trace_) == (small.score_, small.trace_)
+    assert large.classes_.tolist() == [3, 5]
+    assert (large.predict(frame[features]) == small.predict(frame[features])).all()
+    with pytest.raises(stair.StairError, match="takes no sample_weight"):
+        stair.Stair(engine=engine).fit(pattern, "label", sample_weight=[1.0])
+    words = files(frame.assign(word="a"), tmp_path / "words")
+    with pytest.raises(stair.StairError, match='numbers only, but "word" holds text'):
+        stair.Stair(engine=engine).fit(words, "label")
+
+
 # --- bins -----------------------------------------------------------------------------------------
 
 NUMBERS = st.lists(
@@ -225,7 +249,7 @@ def test_a_cut_between_bins_covers_the_rows_of_its_bins(
     assert len(column.tops) == len(column.bottoms) == len(edges) + 1
     told = x.astype(np.int64).astype("datetime64[us]") if are_times else x
     present = np.unique(codes).tolist()
-    for below, above in zip(present, present[1:], strict=False):
+    for below, above in itertools.pairwise(present):
         left, right = column.cut(below, above, None)
         assert (left.covers(told) == (codes <= below)).all()
         assert (right.covers(told) == (codes >= above)).all()

@@ -59,7 +59,7 @@ def test_a_scheduler_that_dies_is_one_sentence(tmp_path: Path) -> None:
                 processes.scheduler.wait()
 
         started = time.monotonic()
-        with pytest.raises(stair.StairError, match="the scheduler at tcp.* is gone; start it"):
+        with pytest.raises(stair.StairError, match=r"the scheduler at tcp.* is gone; start it"):
             stair.summarize(data, client=processes.address, progress=kill, **OPTIONS)
         assert time.monotonic() - started < 60
 
@@ -67,7 +67,7 @@ def test_a_scheduler_that_dies_is_one_sentence(tmp_path: Path) -> None:
 def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stair.scale.dask.PATIENCE", 1.0)
     data = files(mixed(0, 100), tmp_path / "data")
-    with pytest.raises(stair.StairError, match="no scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(stair.StairError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9"):
         stair.summarize(data, client="tcp://127.0.0.1:9", **OPTIONS)
     with pytest.raises(stair.StairError, match="no scheduler answers at nonsense://x"):
         stair.summarize(data, client="nonsense://x", **OPTIONS)

@@ -182,7 +182,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("stair: cannot write the codes")
-    assert "no space left" in done.stderr
+    assert "the disk is full" in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stdout == "0 files left\n"
 

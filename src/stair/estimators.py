@@ -53,10 +53,13 @@ class _RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._positive = self._positive_class()
         codes = labels.astype(np.int32, copy=False)
-        self.rules_, self.score_ = self._learn(values, codes, weights)
+        return self._learned(*self._learn(values, codes, weights))
+
+    def _learned(self, rules: RuleSet, score: float) -> Self:
+        self.rules_, self.score_ = rules, score
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
-            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=3)
+            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -169,6 +172,15 @@ class Stair(_TreeClassifier):
         Stop before the total length of all rules would be larger than this.
     pos_label : label or None
         The outlier class; the larger of the two labels by default.
+    engine : {"memory", "duckdb", "dask"}
+        Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" a
+        Dask DataFrame or a path; y is then the name of the label's column.
+    bins : int
+        For engines other than "memory": the most bins of one column.
+    memory : str or int or None
+        For engine "duckdb": the memory to keep within, such as "1GB".
+    client : distributed.Client, str or None
+        For engine "dask": the client of a cluster, or its scheduler's address.
 
     Attributes
     ----------
@@ -189,11 +201,41 @@ class Stair(_TreeClassifier):
         max_rule_length: int = 10,
         max_total_length: int | None = None,
         pos_label: Any = None,
+        engine: str = "memory",
+        bins: int = 1024,
+        memory: str | int | None = None,
+        client: Any = None,
     ) -> None:
         self.min_score = min_score
         self.max_rule_length = max_rule_length
         self.max_total_length = max_total_length
         self.pos_label = pos_label
+        self.engine = engine
+        self.bins = bins
+        self.memory = memory
+        self.client = client
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        if self.engine == "memory":
+            return self._fit(X, y, sample_weight)
+        if sample_weight is not None:
+            raise StairError(f"the engine {self.engine} counts rows, so it takes no sample_weight")
+        from stair.scale.rules import Limits
+        from stair.scale.summarize import fit_large
+
+        self._check_parameters()
+        limits = Limits(self.min_score, self.max_rule_length, self.max_total_length)
+        coded, learned = fit_large(
+            X, y, self.engine, limits,
+            positive=self.pos_label, bins=self.bins, memory=self.memory, client=self.client,
+        )  # fmt: skip
+        names = [field.name for field in coded.coding.fields]
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.classes_, self._positive = np.array(coded.classes), coded.positive
+        self.trace_ = list(learned.trace)
+        return self._learned(learned.rules, learned.score)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

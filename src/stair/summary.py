@@ -327,7 +327,7 @@ def summarize(
             "validate": validate,
             "random_state": random_state,
         },
-        versions=_versions(),
+        versions=library_versions(),
         trace=trace,
         unexplained=int(missed.sum()) if verdict.positive is not None else 0,
         held_out=held_out,
@@ -358,7 +358,7 @@ def _check_settings(
         raise StairError(f"validate={validate}; expected 0 (off) or at least 2 folds")
 
 
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from stair.errors import StairError, folded
-from stair.io.databases import PARQUET, _sql_shape, choose_table
+from stair.io.databases import PARQUET, sql_shape, choose_table
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
-from stair.io.reading import _no_such_file
+from stair.io.reading import no_such_file
 from stair.io.values import MISSING
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
@@ -54,7 +54,7 @@ def files_of(source: str | os.PathLike[str]) -> list[Part]:
         if not found:
             raise StairError(f'no file matches "{source}"; expected at least one.')
     else:
-        raise StairError(_no_such_file(path))
+        raise StairError(no_such_file(path))
     endings = {p.suffix.lower() for p in found}
     if len({_format(ending) for ending in endings}) > 1:
         raise StairError(f"{source} mixes {folded(sorted(endings))} files; expected one kind.")
@@ -94,7 +94,7 @@ class Stream:
         self.parts, self.source = parts, source
         with self._in_words():
             described = con.execute(f"DESCRIBE {relation}").fetchall()
-        self._shapes = {row[0]: _sql_shape(row[1]) for row in described}
+        self._shapes = {row[0]: sql_shape(row[1]) for row in described}
         self.names = list(self._shapes)
 
     def shape(self, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -70,8 +71,10 @@ def writing_codes(
         np.save(folder / ROOT, counts)
         beside.replace(folder / CODES)
     except OSError as error:
+        full = error.errno == errno.ENOSPC or "No space left" in str(error)
+        why = "the disk is full" if full else reason(error)
         raise StairError(
-            f'cannot write the codes to "{folder.parent}": {reason(error)}. Choose a place with '
+            f'cannot write the codes to "{folder.parent}": {why}. Choose a place with '
             "more room with --work (work=)."
         ) from error
     finally:

@@ -16,9 +16,10 @@ from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, read_labels
 from stair.scale.edges import binned
+from stair.scale.options import Options
 from stair.scale.profile import Batch, Profile, Raw, Words, times_of
 from stair.scale.sketch import Sketch
-from stair.table import WEEKDAYS, Field, _part_of
+from stair.table import WEEKDAYS, Field, part_of
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 
@@ -87,8 +88,9 @@ def _column(
     return Categories(name, attribute, tuple(ordered)), ordered
 
 
-def read_verdict(profile: Profile, name: str, positive: Any) -> tuple[Labels, tuple[Any, ...]]:
+def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any, ...]]:
     """The labels of the different values of a column, and those values."""
+    name = options.label
     if not profile.n_rows:
         raise StairError("the data has no rows; expected at least one row of values.")
     if profile.kind == "time":
@@ -96,13 +98,35 @@ def read_verdict(profile: Profile, name: str, positive: Any) -> tuple[Labels, tu
     values, counts = profile.values(name)
     if profile.n_missing:
         values, counts = [*values, None], [*counts, profile.n_missing]
-    verdict = read_labels(values, positive=positive, name=name, counts=counts)
+    if options.as_matrix:
+        verdict = _labels_as_they_are(values, options)
+    else:
+        verdict = read_labels(values, positive=options.positive, name=name, counts=counts)
     if profile.kind == "number":
         assert profile.sketch.distinct is not None
         stored = tuple(profile.sketch.distinct.tolist())
     else:
         stored = tuple(values[: len(values) - bool(profile.n_missing)])
     return verdict, stored
+
+
+def _labels_as_they_are(values: list[Any], options: Options) -> Labels:
+    """Classes in order, the larger of two being the outlier unless told otherwise."""
+    if None in values:
+        raise StairError(f'some labels in "{options.label}" are missing; leave those rows out')
+    order = sorted(values, key=value_order)
+    if len(order) < 2:
+        raise StairError(
+            f"y has only one class ({order[0]}), so there is nothing to tell apart; rules need at "
+            "least two classes"
+        )
+    positive = 1 if len(order) == 2 else None
+    if options.positive is not None:
+        if options.positive not in order or len(order) > 2:
+            raise StairError(f"pos_label={options.positive!r} needs two classes, y has {order}")
+        positive = order.index(options.positive)
+    codes = np.array([order.index(value) for value in values], dtype=np.int32)
+    return Labels(codes, tuple(order), positive, options.label)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,10 +165,10 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     size = _n_values(column) + 1
     if isinstance(column, Categories):
         if field.part == "weekday":
-            raw = _words(_part_of(_times(raw), "weekday"))
+            raw = _words(part_of(_times(raw), "weekday"))
         return _places(raw, edges, field.name).astype(code_type(size))
     if field.part == "hour":
-        values: NDArray[np.float64] = _part_of(_times(raw), "hour")
+        values: NDArray[np.float64] = part_of(_times(raw), "hour")
     elif field.kind == "time":
         times = _times(raw)
         values = times.astype(np.int64).astype(np.float64)

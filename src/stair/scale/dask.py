@@ -167,7 +167,7 @@ def code_frame(
     say("pass 1, looking at the columns")
     looked = [dask.delayed(_profile_part)(part) for part in parts]
     profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
-    verdict, stored = read_verdict(profiles.pop(options.label), options.label, options.positive)
+    verdict, stored = read_verdict(profiles.pop(options.label), options)
     fields, left_out = choose_fields(
         profiles,
         engine="dask",
@@ -175,6 +175,7 @@ def code_frame(
         exclude=options.exclude,
         kinds=options.kinds,
         time_parts=options.time_parts,
+        as_matrix=options.as_matrix,
     )
     coding = coding or make_coding(fields, profiles, options.n_bins)
     coder = dask.delayed(Coder(coding, options.label, stored, verdict.codes), traverse=False)

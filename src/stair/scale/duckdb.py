@@ -28,7 +28,7 @@ def code_table(stream: Stream, options: Options, folder: Path, say: Progress) ->
     wanted = options.wanted(stream.names, stream.source)
     with ThreadPoolExecutor(n_cpus()) as pool:
         profiles = _profiles(stream, wanted, pool, say)
-        verdict, stored = read_verdict(profiles.pop(options.label), options.label, options.positive)
+        verdict, stored = read_verdict(profiles.pop(options.label), options)
         fields, left_out = choose_fields(
             profiles,
             engine="duckdb",
@@ -36,6 +36,7 @@ def code_table(stream: Stream, options: Options, folder: Path, say: Progress) ->
             exclude=options.exclude,
             kinds=options.kinds,
             time_parts=options.time_parts,
+            as_matrix=options.as_matrix,
         )
         coding = make_coding(fields, profiles, options.n_bins)
         coder = Coder(coding, options.label, stored, verdict.codes)

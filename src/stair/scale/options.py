@@ -31,6 +31,7 @@ class Options:
     n_bins: int = BINS
     table: str | None = None
     query: str | None = None
+    as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
 
     def wanted(self, names: Sequence[str], source: str) -> list[str]:
         """The columns to read, in the order of the data."""

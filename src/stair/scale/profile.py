@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stair.errors import StairError, no_such_column
 from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.table import _ISO_TIME, _PART_KINDS, KINDS, WORDS_IN_TEXT, Field, Part, _new_name
+from stair.table import ISO_TIME, PART_KINDS, KINDS, WORDS_IN_TEXT, Field, Part, new_name
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 
@@ -108,7 +108,7 @@ class Profile:
         self.n_texts += sum(texts.values())
         self.n_words += sum(len(text.split()) * n for text, n in texts.items())
         if self.all_iso and texts:
-            self.all_iso = all(map(_ISO_TIME.fullmatch, texts))
+            self.all_iso = all(map(ISO_TIME.fullmatch, texts))
             if self.all_iso:
                 ticks = times_of(texts).astype(np.int64)
                 self._add_times(np.repeat(ticks, list(texts.values())))
@@ -214,6 +214,7 @@ def choose_fields(
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    as_matrix: bool = False,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of a large table, by the rules of a small one. Text is refused."""
     kinds = dict(kinds or {})
@@ -228,7 +229,12 @@ def choose_fields(
         kind = kinds.get(name) or profile.read_as()
         if kind not in KINDS:
             raise StairError(f'"{kind}" is no kind for "{name}"; kinds are {", ".join(KINDS)}')
-        wanted = include is not None or name in kinds
+        wanted = include is not None or name in kinds or as_matrix
+        if as_matrix and kind != "number":
+            raise StairError(
+                f'an estimator takes numbers only, but "{name}" holds {_PLURALS[profile.kind]}; '
+                "leave it out, or use summarize(...)"
+            )
         why = profile.why_useless(kind)
         if why is not None and not wanted:
             left_out[name] = why
@@ -237,7 +243,7 @@ def choose_fields(
         fields.append(Field(name, kind, name))  # type: ignore[arg-type]
         if kind == "time" and time_parts:
             fields += [
-                Field(_new_name(f"{part} of {name}", profiles), _PART_KINDS[part], name, part)
+                Field(new_name(f"{part} of {name}", profiles), PART_KINDS[part], name, part)
                 for part in get_args(Part)
             ]
     if not fields:

@@ -149,7 +149,7 @@ def learn_from_sample(
     say: Progress,
 ) -> tuple[Coded, Learned]:
     """Rules from the sample; `count` then goes over all rows."""
-    verdict, stored = read_verdict(look.label, options.label, options.positive)
+    verdict, stored = read_verdict(look.label, options)
     columns = look.sample.columns
     coder = Coder(Coding((), (), ()), options.label, stored, verdict.codes)
     codes = coder.classes_of(_as_batch(columns, options.label))

@@ -16,7 +16,7 @@ from stair.learn import Learner
 from stair.levels import Known
 from stair.scale.codes import CODES, CodesCounter
 from stair.scale.duckdb import code_table, sample_table, told_batches
-from stair.scale.options import ENGINES, Options, Progress, read_memory
+from stair.scale.options import ENGINES, SAMPLE, Options, Progress, read_memory
 from stair.scale.rules import Learned, Limits, learn_rules
 from stair.scale.sample import Judge, add_tallies, learn_from_sample
 from stair.scale.work import (
@@ -101,6 +101,31 @@ def summarize_large(
     else:
         coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
     return _summary(coded, learned, method, min_score, settings, name)
+
+
+def fit_large(
+    data: Any,
+    label: Any,
+    engine: str,
+    limits: Limits,
+    *,
+    positive: Any,
+    bins: int,
+    memory: str | int | None,
+    client: Any,
+) -> tuple[Coded, Learned]:
+    """What an estimator does with an engine other than memory: numbers only, labels as they are."""
+    if engine not in ENGINES:
+        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
+    _check(engine, label, None, None, 0, bins, SAMPLE)
+    options = Options(label, positive, n_bins=bins, as_matrix=True)
+
+    def say(_: str) -> None:
+        return
+
+    if engine == "dask":
+        return learn_from_frame(data, options, limits, client, say)
+    return learn_from_files(data, options, limits, read_memory(memory), None, say)
 
 
 def learn_from_files(
@@ -247,7 +272,7 @@ def _summary(
     settings: dict[str, Any],
     name: str | None,
 ) -> Summary:
-    from stair.summary import Summary, _versions
+    from stair.summary import Summary, library_versions
 
     rules = learned.rules
     missed = 0
@@ -268,7 +293,7 @@ def _summary(
         left_out=coded.left_out,
         notes=(*coded.notes, *binned_note(coded, settings["bins"])),
         settings={**settings, "passes": learned.n_passes},
-        versions=_versions(),
+        versions=library_versions(),
         trace=learned.trace,
         unexplained=missed,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stair.errors import StairError, folded
-from stair.io.databases import PARQUET, sql_shape, choose_table
+from stair.io.databases import PARQUET, choose_table, sql_shape
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
 from stair.io.reading import no_such_file
 from stair.io.values import MISSING

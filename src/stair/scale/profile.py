@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stair.errors import StairError, no_such_column
 from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.table import ISO_TIME, PART_KINDS, KINDS, WORDS_IN_TEXT, Field, Part, new_name
+from stair.table import ISO_TIME, KINDS, PART_KINDS, WORDS_IN_TEXT, Field, Part, new_name
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 

@@ -15,7 +15,7 @@ from stair.columns import Binned, Categories, Column, Times
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence import RuleEvidence, clause_evidence
-from stair.grow import Step
+from stair.grow import Node, Step
 from stair.levels import Known, Pass, grow_by_level, recount
 from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
@@ -41,6 +41,7 @@ class Learned:
     score: float
     evidence: tuple[RuleEvidence, ...]
     passes: tuple[Pass, ...]
+    depth: int = 0  # the most splits on the way to a rule
     n_passes: int = 0  # over all rows, those of an earlier run that died included
 
 
@@ -95,7 +96,15 @@ def learn_rules(
                      coded.positive)  # fmt: skip
     whole = counter.count(only_root(), range(len(counter.columns)))[0]
     evidence = _evidence(rules, coded, whole)
-    return Learned(rules, tuple(growth.steps), score, evidence, (*found.passes, last))
+    depth = max(map(_depth, nodes))
+    return Learned(rules, tuple(growth.steps), score, evidence, (*found.passes, last), depth)
+
+
+def _depth(node: Node) -> int:
+    depth = 0
+    while node.parent is not None:
+        node, depth = node.parent, depth + 1
+    return depth
 
 
 def _evidence(rules: RuleSet, coded: Coded, whole: Counts) -> tuple[RuleEvidence, ...]:

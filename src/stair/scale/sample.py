@@ -187,7 +187,7 @@ def learn_from_sample(
         (*verdict.notes, note), tuple(totals.tolist()), left_out, n_columns, source,
     )  # fmt: skip
     evidence = _evidence(rules, by_clause, totals, verdict.positive)
-    return coded, Learned(rules, trace, score, evidence, (), 2)
+    return coded, Learned(rules, trace, score, evidence, (), n_passes=2)
 
 
 def _as_batch(columns: Columns, label: str) -> Batch:

@@ -306,7 +306,12 @@ def _report(results: dict[str, Any]) -> None:
     if "splits" in about:
         equal = "equal to one split at a time" if about["equal"] else "NOT EQUAL"
         lines += ["", f"Cover: {about['splits']} splits in {about['passes']} passes, {equal}."]
-    (RESULTS / "scale.md").write_text("\n".join(lines) + "\n")
+    body = "\n".join(lines)
+    (RESULTS / "scale.md").write_text(body + "\n")
+    page = ROOT / "docs" / "scale.md"
+    before, begin, rest = page.read_text(encoding="utf-8").partition("<!-- scale:begin -->")
+    _, end, after = rest.partition("<!-- scale:end -->")
+    page.write_text(f"{before}{begin}\n\n{body}\n\n{end}{after}", encoding="utf-8")
     _draw(rows)
 
 

@@ -183,6 +183,34 @@ def test_csv_and_database_give_the_rules_of_parquet(tmp_path: Path) -> None:
     assert stair.summarize(tmp_path / "data.duckdb", query=query, **options).rules == parquet.rules
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_kinds_that_are_asked_for(tmp_path: Path, engine: str) -> None:
+    """Numbers and days as categories, and times that are written as text."""
+    frame = mixed(11, 2000)[["size", "level", "day", "known", "label"]]
+    frame["written"] = frame.day.dt.strftime("%Y-%m-%d")
+    pattern = files(frame, tmp_path / "data")
+    options: dict[str, Any] = {
+        "labels": "label",
+        "kinds": {"size": "category", "level": "category"},
+        "min_score": 0.7,
+        "max_rule_length": 3,
+    }
+    small = stair.summarize(pattern.replace("*", "part-0"), **options)
+    large = stair.summarize(pattern.replace("*", "part-0"), engine=engine, **options)
+    assert large.fields == small.fields
+    assert (large.rules, large.trace) == (small.rules, small.trace)
+
+
+def test_a_query_must_be_a_query(tmp_path: Path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as con:
+        con.execute("CREATE TABLE t AS SELECT range AS x, range % 2 AS label FROM range(10)")
+    for query in ("DROP TABLE t", "SELECT * FROM t; SELECT 1", "nonsense"):
+        with pytest.raises(stair.StairError, match=r"single SELECT|cannot read"):
+            stair.summarize(tmp_path / "data.duckdb", labels="label", query=query, engine="duckdb")
+
+
 def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
     frame = mixed(7, 2000)[["seen", "size"]]
     hour = frame.seen.dt.hour
@@ -400,3 +428,11 @@ def test_memory_is_read_as_people_write_it() -> None:
             read_memory(wrong)
     with pytest.raises(stair.StairError, match="at least 512MiB"):
         read_memory("10MB")
+
+
+def test_the_page_about_scale_has_the_committed_figures() -> None:
+    """The table in docs/scale.md is written by the benchmark, never typed."""
+    root = Path(__file__).resolve().parents[1]
+    body = (root / "benchmarks" / "results" / "scale.md").read_text(encoding="utf-8").strip()
+    page = (root / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert f"<!-- scale:begin -->\n\n{body}\n\n<!-- scale:end -->" in page

@@ -184,7 +184,8 @@ def open_stream(
         raise StairError(f"cannot read {name}, it may be damaged: {reason(error)}.") from error
     try:
         con.execute("SET enable_progress_bar = false")
-        relation = _relation(con, kind or "", parts, table, query, name, duckdb.Error)
+        select = duckdb.StatementType.SELECT
+        relation = _relation(con, kind or "", parts, table, query, name, duckdb.Error, select)
         yield Stream(con, relation, parts, name, duckdb.Error)
     finally:
         con.close()
@@ -198,6 +199,7 @@ def _relation(
     query: str | None,
     name: str,
     errors: type[BaseException],
+    select: Any,
 ) -> str:
     listed = ", ".join("'" + glob.escape(p.path).replace("'", "''") + "'" for p in parts)
     try:
@@ -211,6 +213,8 @@ def _relation(
                 f"hive_partitioning = false, sample_size = {SAMPLED_LINES})"
             )
         if query is not None:
+            if [s.type for s in con.extract_statements(query)] != [select]:
+                raise StairError("query= must be a single SELECT; got something else.")
             return query.strip().rstrip(";")
         rows = con.execute(
             "SELECT table_schema, table_name, table_type = 'BASE TABLE' "

@@ -20,7 +20,8 @@ from stair.objective import Counts
 
 CODES: Final = "codes.parquet"
 ROOT: Final = "all-rows.npy"
-ROWS_TOGETHER: Final = 1 << 19  # of a row group: what is held at once while counting
+BYTES_TOGETHER: Final = 24 << 20  # of a row group: what is held at once while counting
+MOST_TOGETHER: Final = 1 << 19  # rows
 
 
 @contextlib.contextmanager
@@ -29,6 +30,7 @@ def writing_codes(
 ) -> Iterator[Callable[[Block], None]]:
     """Takes blocks and counts them; the file is there when all of them are, or not at all."""
     n_columns = len(sizes)
+    together = min(MOST_TOGETHER, max(4096, BYTES_TOGETHER // (2 * n_columns)))
     counts = no_counts(1, sizes, n_classes, range(n_columns))
     pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     beside = folder / "codes.part"
@@ -54,12 +56,12 @@ def writing_codes(
                 write_page_checksum=True,
                 write_statistics=False,
             )
-        writer.write_table(table, row_group_size=ROWS_TOGETHER)
+        writer.write_table(table, row_group_size=together)
 
     def take(block: Block) -> None:
         count_block(block, only_root(), sizes, range(n_columns), counts, pool)
         waiting.append(block)
-        if sum(len(b.labels) for b in waiting) >= ROWS_TOGETHER:
+        if sum(len(b.labels) for b in waiting) >= together:
             flush()
 
     try:

@@ -52,16 +52,17 @@ class Cluster:
 
         if self._client is None:
             return dask.compute(work, scheduler="threads")[0]
-        distributed: Any = import_module("distributed")
-
         with _in_words(self._client):
             future = self._client.compute(work)
             while True:
                 try:
                     return future.result(timeout=BEAT)
-                except (TimeoutError, distributed.TimeoutError):
-                    if self._client.status not in ("running", "connecting"):
-                        raise ConnectionError from None
+                except TimeoutError:
+                    self._check()
+
+    def _check(self) -> None:
+        if self._client.status not in ("running", "connecting"):
+            raise ConnectionError("the client is not connected any more")
 
     def persist(self, works: list[Any]) -> list[Any]:
         """The same tasks, whose results stay where they are made."""
@@ -71,6 +72,33 @@ class Cluster:
             return list(dask.persist(*works, scheduler="threads"))
         with _in_words(self._client):
             return list(self._client.persist(works))
+
+    def together(self, kept: list[Any]) -> list[list[Any]]:
+        """Kept results in groups that lie on one worker: what is made of a group stays there.
+
+        One group for each thread of a worker, so that a pass sends as many partial results as
+        there are threads, and not as many as there are partitions.
+        """
+        if self._client is None:
+            return [[each] for each in kept]
+        distributed: Any = import_module("distributed")
+        with _in_words(self._client):
+            futures = [distributed.futures_of(each)[0] for each in kept]
+            while not all(future.done() for future in futures):
+                with self._client.as_current(), contextlib.suppress(TimeoutError):
+                    distributed.wait(futures, timeout=BEAT)
+                self._check()
+            holders = self._client.who_has(futures)
+            threads = self._client.nthreads()
+        by_worker: dict[str, list[Any]] = {}
+        for each, future in zip(kept, futures, strict=True):
+            holder = sorted(holders.get(future.key) or [""])[0]
+            by_worker.setdefault(holder, []).append(each)
+        groups = []
+        for holder, members in by_worker.items():
+            n = max(1, threads.get(holder, 1))
+            groups += [members[k::n] for k in range(n) if members[k::n]]
+        return groups
 
 
 @contextlib.contextmanager
@@ -234,7 +262,7 @@ class DaskCounter:
     ) -> None:
         self.columns, self.sizes = columns, sizes
         self.n_passes = 0
-        self._blocks, self._cluster, self._n_classes = blocks, cluster, n_classes
+        self._groups, self._cluster, self._n_classes = cluster.together(blocks), cluster, n_classes
         # Counted while the codes are made: that saves a pass.
         self._root = self._sum(only_root(), range(len(columns)))
         self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
@@ -251,7 +279,7 @@ class DaskCounter:
         asked = dask.delayed(
             _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
         )
-        counted = [dask.delayed(_count_part)(block, asked) for block in self._blocks]
+        counted = [dask.delayed(_count_parts)(group, asked) for group in self._groups]
         counts: Counts = self._cluster.compute(_tree(counted, _add))
         return counts
 
@@ -309,9 +337,10 @@ def _code_part(frame: Any, coder: Coder) -> Block:
     return coder(batch_of(frame))
 
 
-def _count_part(block: Block, asked: _Asked) -> Counts:
+def _count_parts(blocks: list[Block], asked: _Asked) -> Counts:
     counts = no_counts(asked.paths.n_slots, asked.sizes, asked.n_classes, asked.columns)
-    count_block(block, asked.paths, asked.sizes, asked.columns, counts)
+    for block in blocks:
+        count_block(block, asked.paths, asked.sizes, asked.columns, counts)
     return counts
 
 

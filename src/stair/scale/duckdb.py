@@ -66,7 +66,7 @@ def _profiles(
 
 def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
     started, n_rows = time.perf_counter(), 0
-    together = min(1 << 19, max(1 << 14, BATCH_BYTES // (8 * len(names))))
+    together = min(1 << 19, max(1 << 11, BATCH_BYTES // (8 * len(names))))
     for part in stream.batches(names, together):
         yield {
             name: plain(array, stream.shape(name))

@@ -149,7 +149,7 @@ def learn_from_files(
             save_levels(folder, limits.max_rule_length, known)
 
         known = load_levels(folder, limits.max_rule_length)
-        learned = learn_rules(counter, coded, limits, memory // 5, say, known, keep)
+        learned = learn_rules(counter, coded, limits, memory // 6, say, known, keep)
         return coded, dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 

@@ -172,9 +172,9 @@ class Stair(_TreeClassifier):
         Stop before the total length of all rules would be larger than this.
     pos_label : label or None
         The outlier class; the larger of the two labels by default.
-    engine : {"memory", "duckdb", "dask"}
-        Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" a
-        Dask DataFrame or a path; y is then the name of the label's column.
+    engine : {"memory", "duckdb", "dask", "spark"}
+        Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" or
+        "spark" a DataFrame of theirs; y is then the name of the label's column.
     bins : int
         For engines other than "memory": the most bins of one column.
     memory : str or int or None

@@ -237,9 +237,9 @@ def summarize(
         What to call the data in the output; the file's name by default.
     progress : function
         Called with a few words now and then.
-    engine : {"memory", "duckdb", "dask"}
-        Where the rows are: in memory, in files that are read in parts (DuckDB), or in the
-        partitions of a Dask DataFrame. The last two take the label as a column's name.
+    engine : {"memory", "duckdb", "dask", "spark"}
+        Where the rows are: in memory, in files that are read in parts (DuckDB), or in a Dask or
+        Spark DataFrame. All but the first take the label as a column's name.
     memory : str or int
         For engine "duckdb": the memory to keep within, such as "1GB".
     work : path

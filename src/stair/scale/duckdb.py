@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from stair.engines.counting import n_cpus
-from stair.errors import StairError
 from stair.io.stream import Stream
+from stair.scale.arrow import words
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Coder, make_coding, read_verdict
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Batch, Profile, Raw, Words, choose_fields
+from stair.scale.profile import Batch, Profile, Raw, choose_fields
 from stair.scale.sample import Look, Sample
 from stair.scale.work import Coded
 
@@ -99,8 +99,4 @@ def plain(array: Any, shape: str) -> Raw:
         return numbers
     if shape in ("date", "zoned"):
         return np.asarray(array.to_numpy(zero_copy_only=False)).view("datetime64[us]")
-    coded = array.dictionary_encode()
-    values = coded.dictionary.to_pylist()
-    if any(not isinstance(v, str | bool) for v in values):
-        raise StairError("a column holds values that are neither numbers, times nor text")
-    return Words(values, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+    return words(array)

@@ -13,7 +13,7 @@ from stair.scale.edges import BINS
 
 Progress: TypeAlias = Callable[[str], None]
 
-ENGINES: Final = ("memory", "duckdb", "dask")
+ENGINES: Final = ("memory", "duckdb", "dask", "spark")
 LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
 SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 

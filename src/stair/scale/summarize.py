@@ -98,6 +98,8 @@ def summarize_large(
         )
     elif engine == "dask":
         coded, learned = learn_from_frame(data, options, limits, client, say)
+    elif engine == "spark":
+        coded, learned = learn_from_spark(data, options, limits, say)
     else:
         coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
     return _summary(coded, learned, method, min_score, settings, name)
@@ -125,6 +127,8 @@ def fit_large(
 
     if engine == "dask":
         return learn_from_frame(data, options, limits, client, say)
+    if engine == "spark":
+        return learn_from_spark(data, options, limits, say)
     return learn_from_files(data, options, limits, read_memory(memory), None, say)
 
 
@@ -166,6 +170,20 @@ def learn_from_frame(
         return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
 
 
+def learn_from_spark(
+    data: Any, options: Options, limits: Limits, say: Progress
+) -> tuple[Coded, Learned]:
+    """STAIR on Spark."""
+    from stair.scale.spark import code_spark, open_spark
+
+    coded, counter = code_spark(open_spark(data), options, say)
+    try:
+        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
+    finally:
+        counter.close()
+    return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
+
+
 def _by_sample(
     data: Any,
     engine: str,
@@ -188,6 +206,12 @@ def _by_sample(
             look, count = sample_frame(frame, source, options, cluster, most, seed)
             n_columns = len(frame.columns) - 1
             return learn_from_sample(look, count, options, learner, n_columns, source, say)
+    if engine == "spark":
+        from stair.scale.spark import open_spark, sample_spark
+
+        say("pass 1, drawing a sample")
+        look, count = sample_spark(open_spark(data), options, most, seed)
+        return learn_from_sample(look, count, options, learner, len(data.columns) - 1, "", say)
     with (
         work_folder(work, [str(data), "sample", os.getpid()]) as folder,
         open_stream(

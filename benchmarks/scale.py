@@ -149,9 +149,12 @@ def dask(folder: str, what: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place, cluster(Path(place)) as processes:
         victims = {"worker killed": processes.workers[0], "scheduler killed": processes.scheduler}
 
+        killed = [0.0]
+
         def say(message: str) -> None:
             if message.startswith("level 2") and what in victims:
                 victims[what].kill()
+                killed[0] = time.perf_counter()
 
         started = time.perf_counter()
         try:
@@ -160,7 +163,12 @@ def dask(folder: str, what: str) -> dict[str, Any]:
                 progress=say,
             )  # fmt: skip
         except stair.StairError as error:
-            return {"seconds": time.perf_counter() - started, "said": _without_address(error)}
+            now = time.perf_counter()
+            return {
+                "seconds": now - started,
+                "seconds after": now - killed[0],
+                "said": _without_address(error),
+            }
         seconds = time.perf_counter() - started
     rules = {frozenset(rule.clauses) for rule in found.rules if rule.label == "outlier"}
     return {
@@ -297,8 +305,10 @@ def _report(results: dict[str, Any]) -> None:
     ]
     lines += ["", "| dask, two workers | seconds | result |", "|---|---:|---|"]
     for r in results["dask"]:
-        result = r.get("said") or (
-            f"{r['rows']:,} rows, {r['passes']} passes, "
+        result = (
+            f"after {r['seconds after']:.0f} s: {r['said']}"
+            if "said" in r
+            else f"{r['rows']:,} rows, {r['passes']} passes, "
             f"{'rules as planted' if r['as planted'] else 'OTHER RULES'}"
         )
         lines.append(f"| {r['what']} | {r['seconds']:.1f} | {result} |")

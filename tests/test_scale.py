@@ -165,6 +165,32 @@ def test_other_methods_learn_from_a_sample_and_are_counted_on_all_rows(
     assert sum(rule.rows for rule in part.rules) == len(frame)
 
 
+def test_a_part_without_any_value_has_no_type() -> None:
+    """A column that is all missing in one file comes as objects, as text, or as nothing at all.
+
+    It was told apart from numbers as "text in one part of the data and numbers in another".
+    """
+    dask = pytest.importorskip("dask")
+    dd = pytest.importorskip("dask.dataframe")
+    frame = mixed(12).drop(columns=["amount", "seen"])
+    first, second = frame.iloc[:1500].copy(), frame.iloc[1500:].copy()
+    first["level"] = np.nan
+    first["country"] = None
+    whole = pd.concat([first, second])
+    options: dict[str, Any] = {"labels": "label", "min_score": 0.6, "max_rule_length": 3}
+    small = stair.summarize(whole, **options)
+    first["level"] = first["level"].astype(object).where(lambda x: x.notna(), None)
+    first["country"] = np.full(len(first), np.nan)
+    parts = [dask.delayed(part) for part in (first, second)]
+    data = dd.from_delayed(parts, meta=second.iloc[:0], verify_meta=False)
+    assert stair.summarize(data, engine="dask", **options).rules == small.rules
+    gone = whole.assign(level=None)
+    found = stair.summarize(
+        dd.from_pandas(gone.astype({"level": object}), npartitions=2), engine="dask", **options
+    )
+    assert found.left_out == {"level": "all values are missing"}
+
+
 def test_csv_and_database_give_the_rules_of_parquet(tmp_path: Path) -> None:
     """The same table in another file."""
     import duckdb

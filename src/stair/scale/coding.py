@@ -17,7 +17,7 @@ from stair.errors import StairError
 from stair.labels import Labels, read_labels
 from stair.scale.edges import binned
 from stair.scale.options import Options
-from stair.scale.profile import Batch, Profile, Raw, Words, times_of
+from stair.scale.profile import Batch, Profile, Raw, Words, all_missing, times_of
 from stair.scale.sketch import Sketch
 from stair.table import WEEKDAYS, Field, part_of
 
@@ -81,7 +81,7 @@ def _column(
     if field.kind == "time":
         return binned(Times(name, attribute, profile.whole_days), profile.sketch, n_bins)
     values, _ = profile.values(name)
-    if profile.kind != "words":
+    if profile.kind in ("number", "time"):
         assert profile.sketch.distinct is not None
         return Categories(name, attribute, tuple(values)), profile.sketch.distinct.tolist()
     ordered = sorted(values, key=value_order)
@@ -152,6 +152,8 @@ class Coder:
 
     def classes_of(self, batch: Batch) -> NDArray[np.int32]:
         """The class of each row, −1 where it has none."""
+        if all_missing(batch[self.label]):
+            return np.full(len(batch[self.label]), -1, dtype=np.int32)
         of_code = np.append(self.classes[: len(self.stored)], np.int32(-1))
         places = _places(batch[self.label], self.stored, self.label)
         classes: NDArray[np.int32] = of_code[places]
@@ -163,6 +165,8 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     field, column, edges = coding.fields[j], coding.columns[j], coding.edges[j]
     raw = batch[field.source]
     size = _n_values(column) + 1
+    if all_missing(raw):
+        return np.full(len(raw), size - 1, dtype=code_type(size))
     if isinstance(column, Categories):
         if field.part == "weekday":
             raw = _words(part_of(_times(raw), "weekday"))

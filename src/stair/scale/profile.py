@@ -51,6 +51,10 @@ class Profile:
 
     def add(self, raw: Raw, name: str) -> None:
         """One more part of the column."""
+        if all_missing(raw):  # then its type says nothing
+            self.n_rows += len(raw)
+            self.n_missing += len(raw)
+            return
         self._is(_kind(raw), name)
         self.n_rows += len(raw)
         if isinstance(raw, Words):
@@ -74,7 +78,8 @@ class Profile:
         """All of another part."""
         if not other.n_rows:
             return
-        self._is(other.kind, name)
+        if other.kind:
+            self._is(other.kind, name)
         self.n_rows += other.n_rows
         self.n_missing += other.n_missing
         self.n_infinite += other.n_infinite
@@ -124,7 +129,7 @@ class Profile:
 
     def read_as(self) -> str:
         """The kind that a person would give it."""
-        if self.kind != "words":
+        if self.kind in ("number", "time"):
             return self.kind
         if not self.n_texts:
             return "category"
@@ -148,13 +153,13 @@ class Profile:
         return "all values are the same" if n_distinct == 1 and not self.n_missing else None
 
     def _n_distinct(self) -> int | None:
-        if self.kind == "words":
+        if self.kind in ("words", ""):
             return None if self.words is None else len(self.words)
         return None if self.sketch.distinct is None else len(self.sketch.distinct)
 
     def values(self, name: str) -> tuple[list[Any], list[int]]:
         """The different values with their counts, where they can all be known."""
-        if self.kind == "words" and self.words is not None:
+        if self.kind in ("words", "") and self.words is not None:
             return list(self.words), list(self.words.values())
         if self.kind != "words" and self.sketch.distinct is not None:
             assert self.sketch.counts is not None
@@ -178,6 +183,14 @@ def _kind(raw: Raw) -> str:
     if isinstance(raw, Words):
         return "words"
     return "time" if raw.dtype.kind == "M" else "number"
+
+
+def all_missing(raw: Raw) -> bool:
+    """Whether a part of a column has no value at all."""
+    if isinstance(raw, Words):
+        return not len(raw.values) or bool((raw.codes < 0).all())
+    gone = np.isnat if raw.dtype.kind == "M" else np.isnan
+    return not len(raw) or (bool(gone(raw[0])) and bool(gone(raw).all()))
 
 
 def times_of(texts: Iterable[str]) -> NDArray[np.datetime64]:
@@ -226,7 +239,9 @@ def choose_fields(
     for name, profile in profiles.items():
         if name in left_out or (include is not None and name not in include):
             continue
-        kind = kinds.get(name) or profile.read_as()
+        kind = kinds.get(name) or (
+            "number" if as_matrix and not profile.kind else profile.read_as()
+        )
         if kind not in KINDS:
             raise StairError(f'"{kind}" is no kind for "{name}"; kinds are {", ".join(KINDS)}')
         wanted = include is not None or name in kinds or as_matrix
@@ -263,7 +278,9 @@ def _check(name: str, kind: str, profile: Profile, engine: str) -> None:
         )
     if kind == "category":
         profile.values(name)  # says so where there are too many
-    elif profile.kind != kind and not (kind == "time" and profile.all_iso and profile.n_texts):
+    elif profile.kind not in (kind, "") and not (
+        kind == "time" and profile.all_iso and profile.n_texts
+    ):
         raise StairError(
             f'"{name}" holds {_PLURALS[profile.kind]}, which the engine {engine} cannot read as '
             f"{kind}; convert the column first"

@@ -140,8 +140,8 @@ def _in_words() -> Iterator[None]:
             raise StairError(said[-1].partition("StairError: ")[2]) from error
         if "No module named 'stair'" in str(error):
             raise StairError(
-                "Spark's workers have no stair; install it there, or set PYSPARK_PYTHON to a Python "
-                "that has it"
+                "Spark's workers have no stair; install it there, or set PYSPARK_PYTHON to a "
+                "Python that has it"
             ) from error
         raise StairError(f"Spark cannot read the data: {reason(error)}.") from error
 

@@ -405,6 +405,35 @@ def test_a_chosen_folder_keeps_the_codes_for_other_settings(tmp_path: Path) -> N
     assert not list(work.glob("*/spill"))
 
 
+def test_two_runs_about_the_same_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one works in a folder of its own, and both clean up."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    pattern = files(mixed(8), tmp_path / "data")
+    options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "min_score": 0.9}
+    within: list[Any] = []
+
+    def meanwhile(message: str) -> None:
+        if message.startswith("level 2"):
+            within.append(stair.summarize(pattern, **options).rules)
+
+    outer = stair.summarize(pattern, progress=meanwhile, **options)
+    assert within == [outer.rules]
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = files(mixed(8, 100), tmp_path / "data")
+    for engine, module in (("duckdb", "stair.io.stream"), ("dask", "stair.scale.dask")):
+        monkeypatch.setattr(f"{module}.optional", lambda _: None)
+        extra = {"duckdb": "scale", "dask": "dask"}[engine]
+        with pytest.raises(stair.StairError, match=rf"pip install 'stair\[{extra}\]'"):
+            stair.summarize(pattern, labels="label", engine=engine)
+
+
 def test_progress_says_the_level_and_how_fast(tmp_path: Path) -> None:
     pattern = files(mixed(8), tmp_path / "data")
     said: list[str] = []

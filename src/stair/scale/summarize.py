@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -213,13 +214,13 @@ def _by_sample(
         look, count = sample_spark(open_spark(data), options, most, seed)
         return learn_from_sample(look, count, options, learner, len(data.columns) - 1, "", say)
     with (
-        work_folder(work, [str(data), "sample", os.getpid()]) as folder,
+        tempfile.TemporaryDirectory(prefix="stair-", dir=work) as folder,
         open_stream(
             data,
             table=options.table,
             query=options.query,
             memory=_for_duckdb(read_memory(memory)),
-            spill=folder / "spill",
+            spill=Path(folder),
         ) as stream,
     ):
         look, wanted = sample_table(stream, options, most, seed, say)

@@ -88,6 +88,8 @@ def _claimed(folder: Path, stack: contextlib.ExitStack) -> Path | None:
     stack.callback(os.close, lock)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_ino != (folder / "lock").stat().st_ino:
+            return None  # its owner has just removed it
     except OSError:
         return None
     return folder

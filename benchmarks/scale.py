@@ -55,6 +55,8 @@ def main() -> None:
         for what in ("undisturbed", "worker killed", "scheduler killed"):
             results["dask"].append({"what": what, **_child(["dask", str(folder), what])})
             print(results["dask"][-1], flush=True)
+        results["noisy"] = _noisy(base, folder)
+        print(results["noisy"], flush=True)
         results["cover"] = _child(["cover"])
         print(results["cover"], flush=True)
     finally:
@@ -97,6 +99,50 @@ def learn(folder: str, work: str) -> dict[str, Any]:
         "rules": _digest(learned.rules),
         "outliers": coded.totals[1],
         "codes MB": sum(f.stat().st_size for f in Path(work).rglob("codes.parquet")) / 1e6,
+    }
+
+
+def _noisy(base: Path, folder: Path) -> list[dict[str, Any]]:
+    """The same rows with 3% of the labels wrong: hundreds of rules, within several limits."""
+    path = base / "noisy.parquet"
+    _child(["spoil", str(folder), str(path)])
+    try:
+        return [_watched(["deep", str(path), memory]) for memory in ("512MiB", "1GB", "4GB")]
+    finally:
+        path.unlink()
+
+
+def spoil(folder: str, path: str) -> dict[str, Any]:
+    import duckdb
+
+    with duckdb.connect(
+        config={"threads": 1}
+    ) as con:  # so that the same labels are wrong each time
+        con.execute("SELECT setseed(0.5)")
+        con.execute(
+            f"COPY (SELECT * EXCLUDE {LABEL}, CASE WHEN random() < 0.03 THEN 1 - {LABEL} "
+            f"ELSE {LABEL} END AS {LABEL} FROM '{folder}/*.parquet') TO '{path}'"
+        )
+    return {}
+
+
+def deep(path: str, memory: str) -> dict[str, Any]:
+    """As many rules as a total length of 1,500 allows."""
+    from stair.scale.options import Options, read_memory
+    from stair.scale.rules import Limits
+    from stair.scale.summarize import learn_from_files
+
+    started = time.perf_counter()
+    _, learned = learn_from_files(
+        path, Options(LABEL), Limits(0.99, 6, 1500), read_memory(memory), None, lambda _: None
+    )
+    return {
+        "memory": memory,
+        "seconds": time.perf_counter() - started,
+        "n rules": len(learned.rules),
+        "passes": learned.n_passes,
+        "depth": learned.depth,
+        "rules": _digest(learned.rules),
     }
 
 
@@ -232,7 +278,14 @@ def cover() -> dict[str, Any]:
     }
 
 
-RUNS = {"learn": learn, "passes": passes, "dask": dask, "cover": cover}
+RUNS = {
+    "learn": learn,
+    "spoil": spoil,
+    "deep": deep,
+    "passes": passes,
+    "dask": dask,
+    "cover": cover,
+}
 
 
 def _child(arguments: list[str]) -> dict[str, Any]:
@@ -323,6 +376,18 @@ def _report(results: dict[str, Any]) -> None:
             + (", as planted" if r["as planted"] else "")
         )
         lines.append(f"| {r['what']} | {r['seconds']:.1f} | {result} |")
+    lines += [
+        "",
+        "| noisy labels, 10,000,000 rows | seconds | rules | passes | depth | peak MB |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| `--memory {r['memory']}` | {r['seconds']:.1f} | {r['n rules']} | {r['passes']} "
+        f"| {r['depth']} | {r['peak MB']:.0f} |"
+        for r in results["noisy"]
+    ]
+    same = len({r["rules"] for r in results["noisy"]}) == 1
+    lines += ["", f"The rules of the three are {'equal' if same else 'NOT EQUAL'}."]
     about = results["cover"]
     if "splits" in about:
         equal = "equal to one split at a time" if about["equal"] else "NOT EQUAL"
@@ -359,7 +424,11 @@ if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] == "--":
         found_ = RUNS[sys.argv[2]](*sys.argv[3:])
         print(
-            json.dumps({**found_, "own peak MB": _own_peak()} if sys.argv[2] == "learn" else found_)
+            json.dumps(
+                {**found_, "own peak MB": _own_peak()}
+                if sys.argv[2] in ("learn", "deep")
+                else found_
+            )
         )
     else:
         main()

@@ -473,6 +473,22 @@ def test_what_engines_cannot_do_is_said(tmp_path: Path) -> None:
         stair.summarize(pattern, labels="label", engine="duckdb")
 
 
+def test_a_wide_table_fits_though_its_row_group_does_not(tmp_path: Path) -> None:
+    """A row group larger than DuckDB's share: it wanted all of it at once, and refused.
+
+    DuckDB reads whole row groups ahead unless it is told not to; 600 columns were enough.
+    """
+    rng = np.random.default_rng(0)
+    wide = {f"f{j}": rng.random(30_000) for j in range(600)}
+    wide["label"] = (wide["f7"] > 0.9).astype(np.int8)
+    path = tmp_path / "wide.parquet"
+    pd.DataFrame(wide).to_parquet(path, index=False)
+    assert pq.ParquetFile(path).num_row_groups == 1
+    found = stair.summarize(path, labels="label", engine="duckdb", memory="512MiB", bins=64)
+    assert found.score > 0.95
+    assert {clause.feature for rule in found.rules for clause in rule.clauses} == {"f7"}
+
+
 def test_memory_is_read_as_people_write_it() -> None:
     assert read_memory("1GB") == 10**9
     assert read_memory("1.5 GiB") == 3 << 29

@@ -184,6 +184,8 @@ def open_stream(
         raise StairError(f"cannot read {name}, it may be damaged: {reason(error)}.") from error
     try:
         con.execute("SET enable_progress_bar = false")
+        # Else all of a row group is held at once, and those of wide tables are large.
+        con.execute("SET disable_parquet_prefetching = true")
         select = duckdb.StatementType.SELECT
         relation = _relation(con, kind or "", parts, table, query, name, duckdb.Error, select)
         yield Stream(con, relation, parts, name, duckdb.Error)

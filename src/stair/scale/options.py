@@ -15,6 +15,10 @@ Progress: TypeAlias = Callable[[str], None]
 
 ENGINES: Final = ("memory", "duckdb", "dask", "spark")
 LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
+# Measured: what a run takes besides, and what DuckDB's reader holds for a column of Parquet outside
+# of its own limit (pages of a megabyte, packed and unpacked).
+BESIDES: Final = 350 * 10**6
+A_COLUMN: Final = 2 * 10**6
 SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 
 
@@ -59,6 +63,16 @@ def read_memory(given: str | int | None) -> int:
     if size < LEAST_MEMORY:
         raise StairError(f"memory {given} is too little; expected at least 512MiB")
     return size
+
+
+def check_room(memory: int, n_columns: int) -> None:
+    """Refuse what would not stay within the memory that is allowed."""
+    needed = BESIDES + A_COLUMN * n_columns
+    if memory < needed:
+        raise StairError(
+            f"{n_columns:,} columns take about {needed / 1e9:.1f}GB to read, but memory is "
+            f"{memory / 1e9:.1f}GB; allow more with --memory, or leave columns out"
+        )
 
 
 def _physical() -> int:

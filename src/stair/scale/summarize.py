@@ -17,7 +17,14 @@ from stair.learn import Learner
 from stair.levels import Known
 from stair.scale.codes import CODES, CodesCounter
 from stair.scale.duckdb import code_table, sample_table, told_batches
-from stair.scale.options import ENGINES, SAMPLE, Options, Progress, read_memory
+from stair.scale.options import (
+    ENGINES,
+    SAMPLE,
+    Options,
+    Progress,
+    check_room,
+    read_memory,
+)
 from stair.scale.rules import Learned, Limits, learn_rules
 from stair.scale.sample import Judge, add_tallies, learn_from_sample
 from stair.scale.work import (
@@ -223,6 +230,7 @@ def _by_sample(
             spill=Path(folder),
         ) as stream,
     ):
+        check_room(read_memory(memory), len(options.wanted(stream.names, stream.source)))
         look, wanted = sample_table(stream, options, most, seed, say)
 
         def count(judge: Judge) -> Any:
@@ -257,6 +265,7 @@ def prepared(
                 memory=_for_duckdb(memory),
                 spill=folder / "spill",
             ) as stream:
+                check_room(memory, len(options.wanted(stream.names, stream.source)))
                 coded = code_table(stream, options, folder, say)
             save_coded(folder, coded)
         else:

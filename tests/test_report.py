@@ -22,7 +22,7 @@ from stair import Among, Interval, Mentions, Period, StairError, Summary, summar
 from stair.clauses import BEGINNING, END, folded
 from stair.demo import payments
 from stair.distribution import Bars, Distributions, Histogram
-from stair.evidence import evidence_of
+from stair.evidence import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.labels import Labels
 from stair.local import LocalRuleSet
@@ -277,6 +277,7 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     return replace(
         summary, rules=new, evidence=evidence_of(new, summary._values, summary._codes, labels),
         method="distilled", unexplained=int(missed.sum()), _unexplained=missed, trace=(),
+        rest=rest_of(new, summary._values, summary._codes),
     )  # fmt: skip
 
 

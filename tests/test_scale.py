@@ -114,7 +114,7 @@ def test_columns_of_few_values_give_the_rules_of_the_memory_engine(
     frame = mixed(3, n_classes=n_classes).drop(columns=["amount", "seen"])
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 4}
-    small = stair.summarize(frame, **options)
+    small = stair.summarize(frame, method="stair", **options)
     large = stair.summarize(pattern, engine=engine, **options)
     assert large.rules == small.rules
     assert large.evidence == small.evidence
@@ -179,7 +179,7 @@ def test_a_part_without_any_value_has_no_type() -> None:
     first["country"] = None
     whole = pd.concat([first, second])
     options: dict[str, Any] = {"labels": "label", "min_score": 0.6, "max_rule_length": 3}
-    small = stair.summarize(whole, **options)
+    small = stair.summarize(whole, method="stair", **options)
     first["level"] = first["level"].astype(object).where(lambda x: x.notna(), None)
     first["country"] = np.full(len(first), np.nan)
     parts = [dask.delayed(part) for part in (first, second)]
@@ -222,7 +222,7 @@ def test_kinds_that_are_asked_for(tmp_path: Path, engine: str) -> None:
         "min_score": 0.7,
         "max_rule_length": 3,
     }
-    small = stair.summarize(pattern.replace("*", "part-0"), **options)
+    small = stair.summarize(pattern.replace("*", "part-0"), method="stair", **options)
     large = stair.summarize(pattern.replace("*", "part-0"), engine=engine, **options)
     assert large.fields == small.fields
     assert (large.rules, large.trace) == (small.rules, small.trace)
@@ -246,7 +246,7 @@ def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
     )
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {"labels": "label", "time_parts": True, "min_score": 0.99}
-    small = stair.summarize(frame, **options)
+    small = stair.summarize(frame, method="stair", **options)
     large = stair.summarize(pattern, engine="duckdb", **options)
     assert large.rules == small.rules
 

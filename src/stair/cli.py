@@ -79,8 +79,12 @@ def summarize(
         typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
     ] = None,
     method: Annotated[
-        str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
-    ] = "distilled",
+        str | None,
+        typer.Option(
+            help="distilled, stair, refined, local, id3 or cart.",
+            show_default="distilled; stair with --engine",
+        ),
+    ] = None,
     min_score: Annotated[
         float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
     ] = 0.8,

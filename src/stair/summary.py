@@ -140,8 +140,13 @@ class Summary(Endings):
         self._check_rows()
         return self._outliers
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are here; an engine for large data counts them where they are."""
+        return len(self._rows) == self.n_rows
+
     def _check_rows(self) -> None:
-        if len(self._rows) != self.n_rows:
+        if not self.has_rows:
             raise StairError(
                 "the rows themselves are not kept with an engine other than memory; "
                 "find them in your data with to_sql(...)"
@@ -197,7 +202,7 @@ def summarize(
     contamination: float | int | None = None,
     detector: Any = None,
     *,
-    method: str = "distilled",
+    method: str | None = None,
     min_score: float = 0.8,
     max_rule_length: int = 10,
     max_total_length: int | None = None,
@@ -243,7 +248,8 @@ def summarize(
     method : {"distilled", "stair", "refined", "local", "id3", "cart"}
         How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
         rules for outliers and inliers; the same, made as short as they get; rules for partitions
-        of the data; or the paper's baselines.
+        of the data; or the paper's baselines. By default distilled; with an engine for large data
+        stair, which counts all rows where distilled rules are learned from a sample.
     min_score : float
         The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
     max_rule_length : int
@@ -289,6 +295,8 @@ def summarize(
     -------
     Summary
     """
+    if method is None:
+        method = "distilled" if engine == "memory" else "stair"
     _check_settings(method, min_score, max_rule_length, max_total_length, validate)
     if n_partitions != "auto" and n_partitions < 1:
         raise StairError(f"n_partitions={n_partitions}; expected at least 1, or auto")

@@ -30,6 +30,8 @@ def to_html(summary: Summary, examples: int = 0) -> str:
     """A whole page that needs nothing from anywhere else."""
     if examples < 0:
         raise StairError(f"examples={examples}; expected 0 (no rows of the data) or more")
+    if not summary.has_rows:
+        return _counted(summary, examples)
     report = report_of(summary, examples)
     style, script = _source("page.css"), _source("page.js")
     page = _environment().get_template("page.html")
@@ -42,6 +44,19 @@ def to_html(summary: Summary, examples: int = 0) -> str:
             policy=_policy(style, script),
         )
     )
+
+
+def _counted(summary: Summary, examples: int) -> str:
+    """The page of a summary whose rows were counted elsewhere and are not here."""
+    if examples:
+        raise StairError(
+            "examples= shows rows of the data, which are not kept with an engine other than memory"
+        )
+    style = _source("counted.css")
+    page = _environment().get_template("counted.html")
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    content = fragment_of(summary, most=len(summary.evidence))
+    return _clean(page.render(content, style=Markup(style), policy=policy))
 
 
 def to_fragment(summary: Summary) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 MOST: Final = 20
 
 
-def fragment_of(summary: Summary) -> dict[str, Any]:
+def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
     """What the template needs: the rules that are shown, and what the others cover together."""
     rules = summary.rules
     partition_of: list[int] = []
@@ -24,16 +22,13 @@ def fragment_of(summary: Summary) -> dict[str, Any]:
     numbered = list(enumerate(summary.evidence, start=1))
     main = [(k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive]
     others = [pair for pair in numbered if pair not in main]
-    shown = [*main, *others][: MOST if len(numbered) > MOST else None]
-    assigned = rules.assign(summary._values)
-    rest = summary._codes[assigned < 0]
-    default = rules.classes.index(rules.default)
+    shown = [*main, *others][: most if len(numbered) > most else None]
     return {
         "summary": summary,
         "shown": shown,
         "n_hidden": len(numbered) - len(shown),
         "partition_of": partition_of,
         "partitions": rules.partitions if isinstance(rules, LocalRuleSet) else (),
-        "rest_rows": len(rest),
-        "rest_right": float(np.mean(rest == default)) if len(rest) else 0.0,
+        "rest_rows": summary.rest.rows,
+        "rest_right": summary.rest.precision if summary.rest.rows else 0.0,
     }

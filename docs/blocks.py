@@ -85,7 +85,7 @@ def run(text: str, name: str) -> str:
         elif block.language == "console":
             new = _session(block.body, where)
         elif block.language == "text":
-            new = printed if block.follows_code else block.body
+            new = _without_blanks(printed.splitlines()) if block.follows_code else block.body
         else:
             raise Broken(f"{where}: a block of {block.language or 'nothing'}; say one of "
                          f"{', '.join(LANGUAGES)}")  # fmt: skip
@@ -112,6 +112,11 @@ def _session(body: str, where: str) -> str:
     for line in body.splitlines():
         if line.startswith("$ "):
             lines += [line, *_command(line[2:], where).splitlines()]
+    return _without_blanks(lines)
+
+
+def _without_blanks(lines: list[str]) -> str:
+    """Blanks at the end of a line are nothing that a document should have."""
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

@@ -22,8 +22,8 @@ LENGTHS = Path("experiments/results/distilled.csv")
 # The column that is what you get without asking.
 DEFAULT = "distilled"
 ABOUT_LENGTHS = """\
-The total length of the rules, that is the attributes in all of them, that explain the verdict of LOF
-with F1 above 0.8 on the data of the paper *Interpretable Outlier Summarization*; its STAIR and
+The total length of the rules, that is the attributes in all of them, that explain the verdict of
+LOF with F1 above 0.8 on the data of the paper *Interpretable Outlier Summarization*; its STAIR and
 L-STAIR are here too. Rules of STAIR, refined or not, and of trees are disjoint and describe the
 inliers as well; distilled rules may overlap, and everything else is an inlier."""
 

@@ -37,7 +37,7 @@ FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 SAID = re.compile(r"print\(.*\)\s+# (.+)$", re.M)
 
 
-class Broken(Exception):
+class BlockError(Exception):
     """A block does not do what the document says."""
 
 
@@ -68,7 +68,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def run(text: str, name: str) -> str:
-    """The document with what its code prints now; Broken where code fails.
+    """The document with what its code prints now; BlockError where code fails.
 
     The working folder is where its files are read and written.
     """
@@ -87,7 +87,7 @@ def run(text: str, name: str) -> str:
         elif block.language == "text":
             new = _without_blanks(printed.splitlines()) if block.follows_code else block.body
         else:
-            raise Broken(f"{where}: a block of {block.language or 'nothing'}; say one of "
+            raise BlockError(f"{where}: a block of {block.language or 'nothing'}; say one of "
                          f"{', '.join(LANGUAGES)}")  # fmt: skip
         pieces += [text[done : block.start], new]
         done = block.end
@@ -103,7 +103,7 @@ def _python(block: Block, namespace: dict[str, Any], where: str) -> str:
     printed = out.getvalue()
     for said in SAID.findall(block.body):
         if said not in printed:
-            raise Broken(f"{where}: should print {said!r}, but printed:\n{printed}")
+            raise BlockError(f"{where}: should print {said!r}, but printed:\n{printed}")
     return printed
 
 
@@ -134,7 +134,7 @@ def _command(line: str, where: str) -> str:
 
     done = CliRunner().invoke(app, words[1:], env={"NO_COLOR": "1", "COLUMNS": "80"})
     if done.exit_code not in (0, 1) or not isinstance(done.exception, SystemExit | None):
-        raise Broken(f"{where}: {line}: {done.output}") from done.exception
+        raise BlockError(f"{where}: {line}: {done.output}") from done.exception
     return done.output
 
 
@@ -157,7 +157,7 @@ def _look_up(words: list[str], where: str) -> None:
         case _:
             known = False
     if not known:
-        raise Broken(f"{where}: nobody knows how to try {shlex.join(words)}")
+        raise BlockError(f"{where}: nobody knows how to try {shlex.join(words)}")
 
 
 @contextlib.contextmanager
@@ -189,7 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             with playground():
                 new = run(old, path.name)
-        except Broken as broken:
+        except BlockError as broken:
             print(broken, file=sys.stderr)
             failed = 1
             continue

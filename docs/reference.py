@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,7 +90,8 @@ def _signature(name: str, value: Any) -> str:
         words = [str(p) for p in given]
         if star is not None:
             words.insert(star, "*")
-        line = "\n".join([f"{name}(", *(f"    {word}," for word in words), ")"])
+        inside = textwrap.fill(", ".join(word.replace(" ", "\0") for word in words), WIDTH - 4)
+        line = f"{name}(\n{textwrap.indent(inside, '    ')},\n)".replace("\0", " ")
     return f"```signature\n{line}\n```\n"
 
 
@@ -145,17 +147,25 @@ def _arguments(each: Any) -> Iterator[str]:
 
 
 def _options(each: Any) -> str:
-    lines = ["| option | what it is | default |", "|---|---|---|"]
+    """A table for each group of options, as the help shows them."""
+    groups: dict[str, list[str]] = {}
     for parameter in each.params:
         said = getattr(parameter, "help", "") or ""
+        group = getattr(parameter, "rich_help_panel", None) or "Options"
         if parameter.param_type_name == "argument":
-            lines.append(f"| `{str(parameter.name).upper()}` | {said} | |")
-            continue
-        if parameter.name == "help":
-            continue
-        flags = ", ".join(f"`{flag}`" for flag in parameter.opts)
-        default = parameter.default
-        is_said = default not in (None, False, "", ()) and not callable(default)
-        what = f"`{default}`" if is_said else "required" if parameter.required else ""
-        lines.append(f"| {flags} | {said} | {what} |")
-    return "\n".join(lines) + "\n"
+            row = f"| `{str(parameter.name).upper()}` | {said} | |"
+            groups.setdefault("Arguments", []).append(row)
+        elif parameter.name != "help":
+            flags = ", ".join(f"`{flag}`" for flag in parameter.opts)
+            groups.setdefault(group, []).append(f"| {flags} | {said} | {_default(parameter)} |")
+    return "\n".join(
+        f"| {group} | | default |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        for group, rows in groups.items()
+    )
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    if value in (None, False, "", ()) or callable(value):
+        return "required" if parameter.required else ""
+    return f"`{value}`"

@@ -42,6 +42,7 @@ class Page:
     menu: str
     source: str  # in the repository; links are relative to it
     text: Callable[[], str] | None = None  # for those that are made and not written
+    level: str = "h2"  # of the headings that are listed beside it
 
 
 MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
@@ -65,7 +66,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("architecture", "The house", "docs/architecture.md"),
     )),
     ("Look it up", (
-        Page("api", "Python", "docs/api.md", reference.api),
+        Page("api", "Python", "docs/api.md", reference.api, "h3"),
         Page("command", "Command", "docs/command.md", reference.command),
         Page("changes", "Changes", "CHANGELOG.md"),
         Page("contributing", "Contributing", "CONTRIBUTING.md"),
@@ -127,7 +128,7 @@ class _Body:
 
     html: str
     title: str
-    headings: tuple[tuple[str, str], ...]  # of the second level: anchor and words
+    headings: tuple[tuple[str, str], ...]  # those listed beside it: anchor and words
     anchors: frozenset[str]
 
 
@@ -144,7 +145,7 @@ def _render(page: Page, links: _Links) -> _Body:
             token.attrSet("id", anchor)
             if token.tag == "h1" and not title:
                 title = words
-            elif token.tag == "h2":
+            elif token.tag == page.level:
                 headings.append((anchor, words))
         elif "right" in str(token.attrs.pop("style", "")):  # a column of numbers
             token.attrSet("class", "n")

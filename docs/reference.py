@@ -84,10 +84,12 @@ def _signature(name: str, value: Any) -> str:
         for p in inspect.signature(value).parameters.values()
         if p.name not in ("self", "cls") and not p.name.startswith("_")
     ]
-    line = f"{name}{inspect.Signature(given)}"
+    # The ends of time are no default that a person would read.
+    given = [p.replace(default=...) if "datetime64(" in repr(p.default) else p for p in given]
+    line = f"{name}{inspect.Signature(given)}".replace("Ellipsis", "…")
     if len(line) > WIDTH:
         star = next((i for i, p in enumerate(given) if p.kind is p.KEYWORD_ONLY), None)
-        words = [str(p) for p in given]
+        words = [str(p).replace("Ellipsis", "…") for p in given]
         if star is not None:
             words.insert(star, "*")
         inside = textwrap.fill(", ".join(word.replace(" ", "\0") for word in words), WIDTH - 4)
@@ -159,7 +161,8 @@ def _options(each: Any) -> str:
             flags = ", ".join(f"`{flag}`" for flag in parameter.opts)
             groups.setdefault(group, []).append(f"| {flags} | {said} | {_default(parameter)} |")
     return "\n".join(
-        f"| {group} | | default |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        f"| {group} | | {'default' if any('` |' in row[-4:] for row in rows) else ''} |\n"
+        "|---|---|---|\n" + "\n".join(rows) + "\n"
         for group, rows in groups.items()
     )
 

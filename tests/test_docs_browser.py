@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_report_browser import _open, browser
-
 from docs.site import PAGES, build
+
+from test_report_browser import _open, browser
 
 __all__ = ["browser"]  # the fixture
 
@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1000, "light"), (1400, "light")])
 def test_every_page_is_quiet_and_fits(
-    browser: Any,  # noqa: F811
+    browser: Any,
     folder: Path,
     width: int,
     scheme: str,
@@ -37,7 +37,7 @@ def test_every_page_is_quiet_and_fits(
 
 
 def test_a_reader_chooses_light_or_dark_and_finds_the_menu(
-    browser: Any,  # noqa: F811
+    browser: Any,
     folder: Path,
 ) -> None:
     """The choice lasts from page to page; on a phone the menu opens, also without scripts."""

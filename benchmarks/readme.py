@@ -19,13 +19,19 @@ from benchmarks.report import render
 ROOT = Path(__file__).resolve().parents[1]
 FIT = Path("benchmarks/results/fit.json")
 LENGTHS = Path("experiments/results/distilled.csv")
-# The column that is what you get without asking.
+# What is shown of them, and the column that is what you get without asking.
+SHOWN = (
+    "data", "paper STAIR", "paper L-STAIR", "STAIR", "refined", "best peer tree",
+    "best peer outlier rules", "distilled", "distilled min_outliers=1",
+)  # fmt: skip
 DEFAULT = "distilled"
 ABOUT_LENGTHS = """\
 The total length of the rules, that is the attributes in all of them, that explain the verdict of
 LOF with F1 above 0.8 on the data of the paper *Interpretable Outlier Summarization*; its STAIR and
-L-STAIR are here too. Rules of STAIR, refined or not, and of trees are disjoint and describe the
-inliers as well; distilled rules may overlap, and everything else is an inlier."""
+L-STAIR are here too ([what its figures mean](docs/paper.md)). Rules of STAIR, refined or not, and
+of trees are disjoint and describe the inliers as well; distilled rules may overlap, and everything
+else is an inlier. Peers are the shortest of other libraries' trees, and of those that learn outlier
+rules alone, above that F1."""
 
 
 def replaced(text: str, mark: str, body: str) -> str:
@@ -44,12 +50,12 @@ def lengths(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open(encoding="utf-8", newline="") as file:
-        head, *rows = [row for row in csv.reader(file) if row]
-    if not rows or any(len(row) != len(head) for row in rows):
-        raise ValueError(f"{path.name} is not a table")
-    strong = head.index(DEFAULT)
-    shown = [[f"**{cell}**" if k == strong else cell for k, cell in enumerate(r)] for r in rows]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *shown]
+        rows = list(csv.DictReader(file, strict=True))
+    if not rows or any(row.get(name) is None for row in rows for name in SHOWN):
+        raise ValueError(f"{path.name} is not a table with {', '.join(SHOWN)}")
+    marked = {name: "**{}**" if name == DEFAULT else "{}" for name in SHOWN}
+    shown = [[marked[name].format(row[name]) for name in SHOWN] for row in rows]
+    lines = [SHOWN, ["---", *["---:"] * (len(SHOWN) - 1)], *shown]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{ABOUT_LENGTHS}\n\n{table}"
 

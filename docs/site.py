@@ -57,6 +57,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-sql", "SQL", "docs/howto-sql.md"),
         Page("exports", "Other exports", "docs/exports.md"),
         Page("local", "Parts of the data", "docs/local.md"),
+        Page("scale", "Data that does not fit", "docs/scale.md"),
     )),
     ("Why it works", (
         Page("distilled", "Distilled rules", "docs/distilled.md"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from benchmarks.readme import FIT, LENGTHS, lengths, replaced
+from benchmarks.readme import FIT, LENGTHS, SHOWN, lengths, replaced
 from benchmarks.readme import main as bring_up_to_date
 from docs.blocks import DOCUMENTS, BlockError, blocks, run
 from docs.reference import GROUPS
@@ -78,12 +78,15 @@ def test_committed_lengths_become_the_table_of_the_readme(tmp_path: Path) -> Non
         shutil.copy(ROOT / name, tmp_path / name)
     path = tmp_path / LENGTHS
     path.parent.mkdir(parents=True)
-    path.write_text("data,STAIR,distilled,paper STAIR\nPima,39,7,12\n", encoding="utf-8")
+    head, row = ",".join([*SHOWN, "seconds"]), "Pima,12,10,39,23,24,18,7,6,0.5"
+    path.write_text(f"{head}\n{row}\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
     assert bring_up_to_date(["--root", str(tmp_path)]) == 0
-    assert "| Pima | 39 | **7** | 12 |" in (tmp_path / "README.md").read_text("utf-8")
+    assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | **7** | 6 |" in (
+        tmp_path / "README.md"
+    ).read_text("utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 0
-    path.write_text("data,STAIR,distilled\nPima,39\n", encoding="utf-8")
+    path.write_text(f"{head}\nPima,12\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path)]) == 1
     assert lengths(tmp_path / "nothing.csv") == ""
     with pytest.raises(ValueError, match="expected one"):

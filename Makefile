@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format types bench clean
+.PHONY: demo test lint format types bench docs clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -36,9 +36,13 @@ format: $(VENV)/test
 types: $(VENV)/test
 	$(BIN)/mypy
 
+docs: $(VENV)/core
+	$(PIP) -e '.[docs]'
+	$(BIN)/python -m docs.site
+
 bench: $(VENV)/test
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build demo *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*.so
+	rm -rf $(VENV) build demo site *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*.so

@@ -1,57 +1,109 @@
-"""`python -m benchmarks.readme` puts the committed results into README.md.
+"""`python -m benchmarks.readme` puts the committed results into README.md and docs/benchmarks.md.
 
-With --check nothing is written; the exit code is 1 if the README is out of date.
+With --check nothing is written; the exit code is 1 if a document is out of date.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from benchmarks.contenders import LIGHTGBM, SKLEARN
 from benchmarks.report import render
 
-HERE = Path(__file__).resolve().parent
-BEGIN = "<!-- benchmark:begin -->"
-END = "<!-- benchmark:end -->"
+ROOT = Path(__file__).resolve().parents[1]
+FIT = Path("benchmarks/results/fit.json")
+LENGTHS = Path("experiments/results/distilled.csv")
+# What is shown of them, and the column that is what you get without asking.
+SHOWN = (
+    "data", "paper STAIR", "paper L-STAIR", "STAIR", "refined", "best peer tree",
+    "best peer outlier rules", "distilled", "distilled min_outliers=1",
+)  # fmt: skip
+DEFAULT = "distilled"
+ABOUT_LENGTHS = """\
+The total length of the rules, that is the attributes in all of them, that explain the verdict of
+LOF with F1 above 0.8 on the data of the paper *Interpretable Outlier Summarization*; its STAIR and
+L-STAIR are here too ([what its figures mean](docs/paper.md)). Rules of STAIR, refined or not, and
+of trees are disjoint and describe the inliers as well; distilled rules may overlap, and everything
+else is an inlier. Peers are the shortest of other libraries' trees, and of those that learn outlier
+rules alone, above that F1."""
 
 
-def replaced(text: str, body: str) -> str:
+def replaced(text: str, mark: str, body: str) -> str:
     """The text with this body between the two marks, each of which must be there once."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in before or END in after:
-        raise ValueError(f"expected one {BEGIN} and, after it, one {END}")
-    return f"{before}{BEGIN}\n\n{body.strip()}\n\n{END}{after}"
+    opening, closing = f"<!-- {mark}:begin -->", f"<!-- {mark}:end -->"
+    before, begin, rest = text.partition(opening)
+    _, end, after = rest.partition(closing)
+    if not begin or not end or opening in rest or closing in before or closing in after:
+        raise ValueError(f"expected one {opening} and, after it, one {closing}")
+    inside = f"\n\n{body.strip()}\n\n" if body.strip() else "\n"
+    return f"{before}{opening}{inside}{closing}{after}"
+
+
+def lengths(path: Path) -> str:
+    """Total rule length on the paper's data, by method. Nothing where it was not measured yet."""
+    if not path.is_file():
+        return ""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    if not rows or any(row.get(name) is None for row in rows for name in SHOWN):
+        raise ValueError(f"{path.name} is not a table with {', '.join(SHOWN)}")
+    marked = {name: "**{}**" if name == DEFAULT else "{}" for name in SHOWN}
+    shown = [[marked[name].format(row[name]) for name in SHOWN] for row in rows]
+    lines = [SHOWN, ["---", *["---:"] * (len(SHOWN) - 1)], *shown]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{ABOUT_LENGTHS}\n\n{table}"
+
+
+def speed(results: dict[str, Any]) -> str:
+    """How Stair's fit time compares, in a sentence."""
+    parts = []
+    for name, rival in ((SKLEARN, "scikit-learn's tree"), (LIGHTGBM, "LightGBM's")):
+        ratios = [row["ratio"][name] for row in results["fit"] if row["ratio"].get(name)]
+        if ratios:
+            parts.append(f"{min(ratios):.2f} to {max(ratios):.2f} of the time of {rival}")
+    biggest = max(results["fit"], key=lambda row: row["rows"] * row["attributes"])
+    return (
+        f"On {len(results['fit'])} sets, up to {biggest['rows']:,} rows × "
+        f"{biggest['attributes']}, `Stair` takes {' and '.join(parts)} for as many leaves."
+    )
+
+
+def documents(root: Path) -> Iterator[tuple[Path, str]]:
+    """Each document with what it should say."""
+    results = json.loads((root / FIT).read_text(encoding="utf-8"))
+    if results["settings"]["quick"]:
+        raise ValueError(f"{FIT.name} is of a quick run, which leaves sets out")
+    readme, page = root / "README.md", root / "docs" / "benchmarks.md"
+    text = replaced(readme.read_text(encoding="utf-8"), "lengths", lengths(root / LENGTHS))
+    yield readme, replaced(text, "speed", speed(results))
+    yield page, replaced(page.read_text(encoding="utf-8"), "benchmark", render(results))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Bring the README up to date, or say whether it is."""
+    """Bring the documents up to date, or say whether they are."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.readme", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if outdated")
-    parser.add_argument("--readme", type=Path, default=HERE.parent / "README.md")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "fit.json")
+    parser.add_argument("--root", type=Path, default=ROOT, help="where the repository is")
     chosen = parser.parse_args(arguments)
     try:
-        results = json.loads(chosen.results.read_text(encoding="utf-8"))
-        if results["settings"]["quick"]:
-            raise ValueError(f"{chosen.results.name} is of a quick run, which leaves sets out")
-        old = chosen.readme.read_text(encoding="utf-8")
-        new = replaced(old, render(results))
+        wanted = dict(documents(chosen.root))
+        old = {path: path.read_text(encoding="utf-8") for path in wanted}
     except (OSError, ValueError) as error:
-        print(f"{chosen.readme.name} cannot be brought up to date: {error}", file=sys.stderr)
+        print(f"the documents cannot be brought up to date: {error}", file=sys.stderr)
         return 1
-    if old == new:
-        return 0
-    if chosen.check:
-        print(
-            f"{chosen.readme.name} is out of date; run python -m benchmarks.readme",
-            file=sys.stderr,
-        )
-        return 1
-    chosen.readme.write_text(new, encoding="utf-8")
-    return 0
+    outdated = [path for path in wanted if wanted[path] != old[path]]
+    for path in outdated:
+        if chosen.check:
+            print(f"{path.name} is out of date; run python -m benchmarks.readme", file=sys.stderr)
+        else:
+            path.write_text(wanted[path], encoding="utf-8")
+    return int(bool(outdated) and chosen.check)
 
 
 if __name__ == "__main__":

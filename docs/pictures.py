@@ -24,7 +24,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 ]  # fmt: skip
-WIDTH, HEIGHT = 1200, 1180
+WIDTH, HEIGHT = 1200, 1245
 
 
 def main() -> None:

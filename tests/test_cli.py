@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -90,6 +91,23 @@ def test_apply_labels_each_row_and_says_how_coverage_moved(folder: Path) -> None
     assert np.array_equal(labelled["stair_rule"] > 0, found)  # 0: no rule covers it
     f1 = 2 * (found & (labelled["flagged"] == 1)).sum() / (found.sum() + labelled["flagged"].sum())
     assert f1 > 0.8
+
+
+def test_apply_knows_how_many_rows_had_no_rule(folder: Path) -> None:
+    """It said 0% beside 96% now: distilled rules leave most rows to the default."""
+    learned = run("summarize", "payments.csv", "--label", "flagged", "--json", "most.json",
+                  cwd=folder)  # fmt: skip
+    assert learned.returncode == 0
+    done = run("apply", "most.json", "payments.csv", cwd=folder)
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith(" no rule")]
+    before, now = line.split()[2:]
+    assert before == now != "0%"
+    saved = json.loads((folder / "most.json").read_text(encoding="utf-8"))
+    for facts in ({}, {"rows": 0, "rows_without_rule": 0}, {"rows": "x", "rows_without_rule": 1}):
+        text = json.dumps({**saved, "facts": facts})
+        (folder / "unknown.json").write_text(text, encoding="utf-8")
+        done = run("apply", "unknown.json", "payments.csv", cwd=folder)
+        assert "–" in done.stdout.splitlines()[-1]
 
 
 def test_apply_needs_only_the_columns_of_the_rules(folder: Path, tmp_path: Path) -> None:

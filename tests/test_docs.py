@@ -1,90 +1,199 @@
-"""Every document runs: code blocks are executed, commands are run, tables are up to date."""
+"""Every document runs, tables are up to date, and the site hangs together."""
 
 from __future__ import annotations
 
-import os
+import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
-import pandas as pd
 import pytest
+from benchmarks.readme import FIT, LENGTHS, SHOWN, lengths, replaced
+from benchmarks.readme import main as bring_up_to_date
+from docs.blocks import DOCUMENTS, BlockError, blocks, run
+from docs.reference import GROUPS
+from docs.site import build
 
-from stair.demo import payments
+import stair
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
 
-def _blocks(language: str) -> list[tuple[str, str]]:
-    return [
-        (path.name, body)
-        for path in DOCUMENTS
-        for found, body in FENCE.findall(path.read_text(encoding="utf-8"))
-        if found == language
-    ]
-
-
-@pytest.mark.parametrize(("document", "code"), _blocks("python"))
-def test_python_blocks_run(document: str, code: str) -> None:
-    """In a process of its own, as a reader would paste it; warnings are errors."""
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
+    """From top to bottom in a process of its own, as a reader would; warnings are errors."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{document}: {done.stderr}"
-    for line in code.splitlines():
-        comment = re.search(r"print\(.*\)\s+# (.+)$", line)
-        if comment:
-            assert comment.group(1) in done.stdout
-
-
-COMMANDS = [
-    (document, line)
-    for document, body in _blocks("")
-    for line in body.splitlines()
-    if line.startswith("stair ")
-]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("readme")
-    pd.DataFrame(payments()).to_csv(path / "payments.csv", index=False)
-    shutil.copy(path / "payments.csv", path / "new_payments.csv")
-    subprocess.run(
-        [sys.executable, "-m", "stair.cli", "summarize", "payments.csv", "--label", "flagged",
-         "--json", "rules.json", "--quiet"],
-        cwd=path, check=True,
-    )  # fmt: skip
-    return path
-
-
-@pytest.mark.parametrize(("document", "line"), COMMANDS)
-def test_commands_run(document: str, line: str, folder: Path) -> None:
-    """Each `stair` line of a document, on the made-up payments. 1 means: floor not reached."""
-    words = shlex.split(line.split(" # ")[0])
-    done = subprocess.run(
-        [sys.executable, "-m", "stair.cli", *words[1:]],
-        cwd=folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-    assert done.returncode in (0, 1), f"{document}: {line}: {done.stderr}"
-
-
-def test_the_readme_has_commands_and_code() -> None:
-    """So that the tests above never pass for want of anything to run."""
-    assert len(COMMANDS) >= 4
-    assert len(_blocks("python")) >= 2
-
-
-def test_the_benchmark_table_is_up_to_date() -> None:
-    """The README's figures are generated from the committed results, never typed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.readme", "--check"],
+        [sys.executable, "-W", "error", "-m", "docs.blocks", path],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_there_is_something_to_run() -> None:
+    """So that the test above never passes for want of code."""
+    kinds = [block.language for path in DOCUMENTS for block in blocks(path.read_text("utf-8"))]
+    assert min(kinds.count(kind) for kind in ("python", "sh", "console", "text")) >= 8
+    assert all("--effort fast" not in path.read_text("utf-8") for path in DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("```python\nprint(1)  # 2\n```\n", "should print '2'"),
+        ("```sh\nstair explain\n```\n", "Missing argument"),
+        ("```sh\nmake coffee\n```\n", "make coffee"),
+        ("```sh\npip install 'stair[coffee]'\n```\n", "coffee"),
+        ("```\nwhat is this\n```\n", "a block of nothing"),
+    ],
+)
+def test_a_block_that_does_not_hold_is_told(text: str, message: str) -> None:
+    with pytest.raises(BlockError, match=re.escape(message)):
+        run(text, "a.md")
+
+
+def test_what_is_printed_is_written_into_the_document() -> None:
+    """Names last from block to block; a picture stays as it is, and blanks at line ends go."""
+    text = (
+        "```text\na picture \n```\n\n```python\nx = 2\n```\n\n"
+        '```python\nprint(x + 1, " ")\n```\n\n```text\nold\n```\n\n'
+        "```console\n$ stair --version\nold\n```\n"
+    )
+    new = text.replace("```text\nold\n", "```text\n3\n", 1)
+    new = new.replace("version\nold", f"version\nstair {stair.__version__}")
+    assert run(text, "a.md") == new
+
+
+def test_the_tables_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    """Figures are generated from the committed results, never typed."""
+    assert bring_up_to_date(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_committed_lengths_become_the_table_of_the_readme(tmp_path: Path) -> None:
+    for name in ("README.md", "docs/benchmarks.md", str(FIT)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    path = tmp_path / LENGTHS
+    path.parent.mkdir(parents=True)
+    head, row = ",".join([*SHOWN, "seconds"]), "Pima,12,10,39,23,24,18,7,6,0.5"
+    path.write_text(f"{head}\n{row}\n", encoding="utf-8")
+    assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
+    assert bring_up_to_date(["--root", str(tmp_path)]) == 0
+    assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | **7** | 6 |" in (
+        tmp_path / "README.md"
+    ).read_text("utf-8")
+    assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 0
+    path.write_text(f"{head}\nPima,12\n", encoding="utf-8")
+    assert bring_up_to_date(["--root", str(tmp_path)]) == 1
+    assert lengths(tmp_path / "nothing.csv") == ""
+    with pytest.raises(ValueError, match="expected one"):
+        replaced("no marks", "lengths", "")
+    quick = json.loads((ROOT / FIT).read_text("utf-8"))
+    quick["settings"]["quick"] = True
+    (tmp_path / FIT).write_text(json.dumps(quick), encoding="utf-8")
+    assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
+
+
+# --- the site -----------------------------------------------------------------------------------
+
+
+class _Page(HTMLParser):
+    """The title of a page, its anchors, and what it links to and loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.title, self.in_title = "", False
+        self.anchors: list[str] = []
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.without_words: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.in_title = tag == "title"
+        if given.get("id"):
+            self.anchors.append(str(given["id"]))
+        if tag == "a":
+            self.links.append(str(given["href"]))
+        elif tag in ("img", "script", "link", "iframe", "video", "source"):
+            self.loads.append(str(given.get("src") or given.get("href")))
+        if tag == "img" and not given.get("alt"):
+            self.without_words.append(str(given["src"]))
+        assert "style" not in given
+        assert not any(name.startswith("on") for name in given)
+
+    def handle_data(self, data: str) -> None:
+        if self.in_title:
+            self.title += data
+            self.in_title = False
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[str, _Page]:
+    folder = tmp_path_factory.mktemp("site")
+    written = build(folder)
+    assert sorted(folder.glob("*.html")) == sorted(written)
+    return {path.name: _Page(path) for path in written} | {
+        str(path.relative_to(folder)): _Page.__new__(_Page)
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".html"
+    }
+
+
+def test_every_page_has_a_title_of_its_own(site: dict[str, _Page]) -> None:
+    titles = [page.title.strip() for name, page in site.items() if name.endswith(".html")]
+    assert all(titles)
+    assert len(set(titles)) == len(titles) > 15
+
+
+def test_every_link_and_picture_is_there(site: dict[str, _Page]) -> None:
+    """Within the site, down to the anchor; elsewhere only by https, and only as a link."""
+    for name, page in site.items():
+        if not name.endswith(".html"):
+            continue
+        assert len(set(page.anchors)) == len(page.anchors), name
+        assert not page.without_words
+        for loaded in page.loads:
+            assert loaded == "data:," or loaded in site, f"{name} loads {loaded}"
+        for link in page.links:
+            if link.startswith("https://"):
+                continue
+            target, _, anchor = unquote(link).partition("#")
+            assert (target or name) in site, f"{name} links to {link}"
+            if anchor:
+                assert anchor in site[target or name].anchors, f"{name} links to {link}"
+
+
+def test_styles_and_scripts_ask_for_nothing() -> None:
+    for path in (ROOT / "docs" / "templates").iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"https?://|url\(|@import|fetch\(|XMLHttp", text), path.name
+
+
+def test_every_document_is_in_the_site(site: dict[str, _Page]) -> None:
+    """A page that nobody can find is no page."""
+    from docs.site import PAGES
+
+    sources = {page.source for page in PAGES}
+    assert {str(path.relative_to(ROOT)) for path in DOCUMENTS} <= sources
+    found = site["index.html"].links
+    assert all(f"{page.name}.html" in found for page in PAGES)
+
+
+def test_the_reference_has_every_public_name_and_every_option(site: dict[str, _Page]) -> None:
+    from docs.reference import command
+    from typer.main import get_command
+
+    from stair.cli import app
+
+    named = [name for names in GROUPS.values() for name in names]
+    assert sorted(named) == sorted(stair.__all__)
+    assert {name.lower() for name in named} <= set(site["api.html"].anchors)
+    text = command()
+    for name, each in get_command(app).commands.items():  # type: ignore[attr-defined]
+        assert f"## {name}\n" in text
+        assert all(f"`{flag}`" in text for p in each.params for flag in p.opts if "--" in flag)

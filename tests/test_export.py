@@ -201,6 +201,15 @@ def test_a_table_fits_its_width(words: list[str], width: int) -> None:
     assert all(len(line) <= width for line in fit(("Rules", "rows", "right"), rows, width))
 
 
+def test_a_clause_that_is_longer_than_a_line_is_broken_between_words() -> None:
+    """A date was broken at its hyphen, a category in the middle, and the first line was empty."""
+    clause = "2024-01-01 17:00 < paid_at ≤ 2024-01-02 11:00 or missing"
+    whole = clause.replace(" ", "\u00a0")
+    _, first, *more = fit(("Rules", "rows"), [(f"5  {whole}", "1")], 50)
+    assert first.endswith(" 1")
+    assert " ".join([first[:-1], *more]).split() == ["5", *clause.split()]
+
+
 def test_a_missing_date_reads_back_as_a_missing_date() -> None:
     """Whether the column has whole days was lost where the clause says "is missing"."""
     dates = np.array(["2024-01-01", "NaT", "2024-01-01", "2024-01-02"] * 5, dtype="datetime64[us]")

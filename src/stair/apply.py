@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,14 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
         )
     ]
     none = float((applied.rules == 0).mean())
-    rows.append(("no rule", fine_percent(0.0), fine_percent(none)))
+    rows.append(("no rule", fine_percent(_learned_without_rule(saved)), fine_percent(none)))
     lines += fit(("Share of rows that each rule covers", "learned", "now"), rows, width)
     return "\n".join(lines)
+
+
+def _learned_without_rule(saved: SavedRules) -> float:
+    """The share of rows that no rule covered when the rules were learned; NaN if not known."""
+    rows, of = (saved.facts.get(name) for name in ("rows_without_rule", "rows"))
+    if isinstance(rows, int) and isinstance(of, int) and 0 <= rows <= of and of:
+        return rows / of
+    return math.nan

@@ -63,6 +63,7 @@ def _facts(summary: Summary) -> dict[str, Any]:
         "floor": summary.min_score,
         "total_length": summary.rules.total_length,
         "rows": summary.n_rows,
+        "rows_without_rule": summary.rest.rows,
         "label": summary.meaning,
         "source": summary.source,
         "held_out": list(summary.held_out),

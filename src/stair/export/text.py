@@ -176,12 +176,22 @@ def fit(
     for row in (head, *rows):
         numbered = _NUMBER.match(row[0])
         indent = " " * (numbered.end() if numbered else 0)
-        wrapped = textwrap.wrap(row[0], room, subsequent_indent=indent) or [""]
+        words = _breakable(row[0], room - len(indent))
+        wrapped = textwrap.wrap(words, room, subsequent_indent=indent, break_on_hyphens=False) or [
+            ""
+        ]
         first, *more = (line.replace("\u00a0", " ") for line in wrapped)
         cells = "".join("  " + c.rjust(w) for c, w in zip(row[1:], widths, strict=True))
         lines.append(f" {first.rstrip().ljust(room)} {cells}")
         lines += [f" {line}" for line in more]
     return lines
+
+
+def _breakable(words: str, room: int) -> str:
+    """Clauses are kept whole; one that is longer than a line may be broken between its words."""
+    return " ".join(
+        part if len(part) <= room else part.replace("\u00a0", " ") for part in words.split(" ")
+    )
 
 
 def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:

@@ -1,0 +1,207 @@
+"""The code in the documents, run from top to bottom as a reader would run it.
+
+    python -m docs.blocks README.md docs/tutorial.md     says what does not run, or prints otherwise
+    python -m docs.blocks --write README.md              writes down what is printed now
+
+Each document starts in a folder with payments.csv and new_payments.csv. Its blocks:
+
+- `python` runs in one namespace for the whole document, warnings are errors;
+- `text` right after it is what it prints, and so is a comment behind `print(…)`;
+- `sh` are commands, one on each line: those of `stair` run, and of the others it is looked up
+  whether what they speak of (a target of make, an extra of pip, a module) is there;
+- `console` are commands behind a dollar sign with what they print;
+- `text` anywhere else is a picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+LANGUAGES = ("python", "sh", "console", "text")
+FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
+SAID = re.compile(r"print\(.*\)\s+# (.+)$", re.M)
+
+
+class BlockError(Exception):
+    """A block does not do what the document says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of code: where it stands in the text, and what kind it is."""
+
+    language: str
+    body: str
+    start: int  # of the body
+    line: int  # the first line of the body, from 1
+    follows_code: bool  # nothing stands between it and a python block
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.body)
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced blocks of a document, in order."""
+    after_python = -1
+    for found in FENCE.finditer(text):
+        follows = after_python >= 0 and not text[after_python : found.start()].strip()
+        yield Block(
+            found[1], found[2], found.start(2), text.count("\n", 0, found.start(2)) + 1, follows
+        )
+        after_python = found.end() if found[1] == "python" else -1
+
+
+def run(text: str, name: str) -> str:
+    """The document with what its code prints now; BlockError where code fails.
+
+    The working folder is where its files are read and written.
+    """
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    printed, pieces, done = "", [], 0
+    for block in blocks(text):
+        where = f"{name}:{block.line}"
+        new = block.body
+        if block.language == "python":
+            printed = _python(block, namespace, where)
+        elif block.language == "sh":
+            for line in block.body.splitlines():
+                _command(line.split("  #")[0], where)
+        elif block.language == "console":
+            new = _session(block.body, where)
+        elif block.language == "text":
+            new = _without_blanks(printed.splitlines()) if block.follows_code else block.body
+        else:
+            raise BlockError(f"{where}: a block of {block.language or 'nothing'}; say one of "
+                         f"{', '.join(LANGUAGES)}")  # fmt: skip
+        pieces += [text[done : block.start], new]
+        done = block.end
+    return "".join([*pieces, text[done:]])
+
+
+def _python(block: Block, namespace: dict[str, Any], where: str) -> str:
+    out = io.StringIO()
+    # As many empty lines before it as the document has, so that a traceback names its line.
+    code = compile("\n" * (block.line - 1) + block.body, where.partition(":")[0], "exec")
+    with contextlib.redirect_stdout(out):
+        exec(code, namespace)
+    printed = out.getvalue()
+    for said in SAID.findall(block.body):
+        if said not in printed:
+            raise BlockError(f"{where}: should print {said!r}, but printed:\n{printed}")
+    return printed
+
+
+def _session(body: str, where: str) -> str:
+    lines = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            lines += [line, *_command(line[2:], where).splitlines()]
+    return _without_blanks(lines)
+
+
+def _without_blanks(lines: list[str]) -> str:
+    """Blanks at the end of a line are nothing that a document should have."""
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _command(line: str, where: str) -> str:
+    """What a command prints. 1 means that the floor was not reached, which is no error."""
+    words = shlex.split(line)
+    if not words:
+        return ""
+    if words[0] != "stair":
+        _look_up(words, where)
+        return ""
+    from typer.testing import CliRunner
+
+    from stair.cli import app
+
+    done = CliRunner().invoke(app, words[1:], env={"NO_COLOR": "1", "COLUMNS": "80"})
+    if done.exit_code not in (0, 1) or not isinstance(done.exception, SystemExit | None):
+        raise BlockError(f"{where}: {line}: {done.output}") from done.exception
+    return done.output
+
+
+def _look_up(words: list[str], where: str) -> None:
+    """A command that cannot run here must speak of things that are there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    match words:
+        case ["make", target]:
+            known = target in targets
+        case ["pip", "install", *what]:
+            asked = re.findall(r"\[([\w,]+)\]", " ".join(what))
+            extras = {extra for group in asked for extra in group.split(",")}
+            known = extras <= set(project["optional-dependencies"])
+        case ["python", "-m", module, *_]:
+            path = ROOT / module.replace(".", "/")
+            known = path.with_suffix(".py").is_file() or path.is_dir()
+        case ["python", path]:
+            known = (ROOT / path).is_file()
+        case _:
+            known = False
+    if not known:
+        raise BlockError(f"{where}: nobody knows how to try {shlex.join(words)}")
+
+
+@contextlib.contextmanager
+def playground() -> Iterator[Path]:
+    """A folder with the payments, where the commands of a document run."""
+    from stair import io as files
+    from stair.demo import payments
+
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        for file in ("payments.csv", "new_payments.csv"):
+            files.write_table(Path(name) / file, payments())
+        os.chdir(name)
+        try:
+            yield Path(name)
+        finally:
+            os.chdir(before)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run documents; with --write bring what they print up to date."""
+    parser = argparse.ArgumentParser(prog="python -m docs.blocks", description=__doc__)
+    parser.add_argument("documents", nargs="*", type=Path, default=DOCUMENTS)
+    parser.add_argument("--write", action="store_true", help="write down what is printed now")
+    chosen = parser.parse_args(arguments)
+    failed = 0
+    for path in [path.resolve() for path in chosen.documents]:
+        old = path.read_text(encoding="utf-8")
+        try:
+            with playground():
+                new = run(old, path.name)
+        except BlockError as broken:
+            print(broken, file=sys.stderr)
+            failed = 1
+            continue
+        if chosen.write:
+            path.write_text(new, encoding="utf-8")
+        elif old != new:
+            failed = 1
+            lines = (old.splitlines(), new.splitlines())
+            changes = difflib.unified_diff(*lines, path.name, "what is printed", lineterm="", n=1)
+            print("\n".join(changes), file=sys.stderr)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,294 @@
+"""The documents as a small static site: `python -m docs.site` (or `make docs`) writes site/.
+
+Every page stands on its own: no request leaves the folder, and without scripts only the choice of
+light and dark is missing. A link to a document becomes a page, a link to a file of code becomes
+that file, with colours, at the name behind the #. A link to nothing is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import html
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from docs import reference
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+ASSETS = ("site.css", "site.js")
+COLOURS = {"python": "python", "signature": "python", "py": "python", "pyx": "cython"}
+IMAGES = (".png", ".svg", ".jpg")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document: what it is called in the menu, and where its text comes from."""
+
+    name: str  # of the file, without .html
+    menu: str
+    source: str  # in the repository; links are relative to it
+    text: Callable[[], str] | None = None  # for those that are made and not written
+    level: str = "h2"  # of the headings that are listed beside it
+
+
+MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
+    ("Begin", (
+        Page("index", "What it is", "README.md"),
+        Page("tutorial", "Tutorial", "docs/tutorial.md"),
+        Page("reading-rules", "Reading rules", "docs/reading-rules.md"),
+    )),
+    ("How to", (
+        Page("howto-pyod", "PyOD", "docs/howto-pyod.md"),
+        Page("howto-scikit-learn", "scikit-learn", "docs/howto-scikit-learn.md"),
+        Page("howto-sql", "SQL", "docs/howto-sql.md"),
+        Page("exports", "Other exports", "docs/exports.md"),
+        Page("local", "Parts of the data", "docs/local.md"),
+        Page("scale", "Data that does not fit", "docs/scale.md"),
+    )),
+    ("Why it works", (
+        Page("distilled", "Distilled rules", "docs/distilled.md"),
+        Page("paper", "From the paper to the code", "docs/paper.md"),
+        Page("benchmarks", "Speed and memory", "docs/benchmarks.md"),
+        Page("local-results", "L-STAIR's results", "experiments/results/local.md"),
+        Page("architecture", "The house", "docs/architecture.md"),
+    )),
+    ("Look it up", (
+        Page("api", "Python", "docs/api.md", reference.api, "h3"),
+        Page("command", "Command", "docs/command.md", reference.command),
+        Page("changes", "Changes", "CHANGELOG.md"),
+        Page("contributing", "Contributing", "CONTRIBUTING.md"),
+    )),
+)  # fmt: skip
+PAGES = tuple(page for _, pages in MENU for page in pages)
+
+
+class LinkError(ValueError):
+    """A link leads nowhere."""
+
+
+@dataclass(slots=True)
+class _Links:
+    """Where links lead, and what must be there because one leads to it."""
+
+    files: dict[str, str] = field(default_factory=dict)  # code: path in the repository → page
+    images: set[str] = field(default_factory=set)
+    asked: list[tuple[str, str, str]] = field(default_factory=list)  # from, to, anchor
+
+    def resolve(self, page: Page, href: str) -> str:
+        """A link of a document as a link of the site."""
+        if re.match(r"[a-z]+:", href):
+            return href
+        path, _, anchor = href.partition("#")
+        if not path:
+            self.asked.append((page.name, page.name, anchor))
+            return href
+        target = _normal(PurePosixPath(page.source).parent / path)
+        named = {each.source: each.name for each in PAGES}
+        tail = f"#{anchor}" if anchor else ""
+        if target in named:
+            self.asked.append((page.name, named[target], anchor))
+            return f"{named[target]}.html{tail}"
+        if not (ROOT / target).is_file():
+            raise LinkError(f"{page.source}: there is no {target} to link to")
+        if target.endswith(IMAGES):
+            self.images.add(target)
+            return f"images/{PurePosixPath(target).name}"
+        self.files[target] = "source-" + re.sub(r"\W+", "-", target)
+        self.asked.append((page.name, self.files[target], anchor))
+        return f"{self.files[target]}.html{tail}"
+
+
+def _normal(path: PurePosixPath) -> str:
+    """A path without any `..`; Python leaves them in, because of symbolic links."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A document as HTML, with what its page needs to know of it."""
+
+    html: str
+    title: str
+    headings: tuple[tuple[str, str], ...]  # those listed beside it: anchor and words
+    anchors: frozenset[str]
+
+
+def _render(page: Page, links: _Links) -> _Body:
+    text = page.text() if page.text else (ROOT / page.source).read_text(encoding="utf-8")
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = parser.parse(text)
+    title, headings, anchors = "", [], set()
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.type == "heading_open" and following is not None:
+            words = _words(following)
+            anchor = _slug(words, anchors)
+            anchors.add(anchor)
+            token.attrSet("id", anchor)
+            if token.tag == "h1" and not title:
+                title = words
+            elif token.tag == page.level:
+                headings.append((anchor, words))
+        elif "right" in str(token.attrs.pop("style", "")):  # a column of numbers
+            token.attrSet("class", "n")
+        for child in token.children or ():
+            for name in ("href", "src"):
+                if name in child.attrs:
+                    child.attrSet(name, links.resolve(page, str(child.attrs[name])))
+    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("html_block", _no_comment)
+    if not title:
+        raise LinkError(f"{page.source} has no title")
+    body = parser.renderer.render(tokens, parser.options, {})
+    return _Body(body, title, tuple(headings), frozenset(anchors))
+
+
+def _no_comment(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    text = tokens[index].content
+    return "" if text.lstrip().startswith("<!--") else text
+
+
+def _words(token: Token) -> str:
+    return "".join(child.content for child in token.children or ())
+
+
+def _slug(words: str, taken: set[str]) -> str:
+    """An anchor as GitHub makes it, so that one link works in both places."""
+    plain = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+    number, anchor = 0, plain
+    while anchor in taken:
+        number += 1
+        anchor = f"{plain}-{number}"
+    return anchor
+
+
+def _fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    token = tokens[index]
+    language = token.info.strip()
+    if language in COLOURS:
+        body = _coloured(token.content, COLOURS[language])
+    elif language in ("console", "sh"):
+        body = "\n".join(map(_shell_line if language == "sh" else _console_line,
+                             token.content.rstrip("\n").split("\n"))) + "\n"  # fmt: skip
+    else:
+        body = html.escape(token.content)
+    return f'<pre class="{language or "text"}" tabindex="0"><code>{body}</code></pre>\n'
+
+
+def _console_line(line: str) -> str:
+    if not line.startswith("$ "):
+        return f'<span class="out">{html.escape(line)}</span>'
+    return f'<span class="c">$</span> <b>{html.escape(line[2:])}</b>'
+
+
+def _shell_line(line: str) -> str:
+    said, mark, remark = html.escape(line, quote=False).partition("  #")
+    return f'{said}<span class="c">{mark}{remark}</span>' if mark else said
+
+
+def _coloured(code: str, language: str) -> str:
+    found: str = highlight(
+        code, get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True)
+    )
+    return found
+
+
+def _code_page(path: str) -> _Body:
+    """A file of code, each line with its number and each name with an anchor."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    names = dict(_names(text)) if path.endswith(".py") else {}
+    language = COLOURS.get(path.rpartition(".")[2], "text")
+    lines = []
+    for number, line in enumerate(_coloured(text, language).rstrip("\n").split("\n"), start=1):
+        anchor = names.get(number, f"L{number}")
+        lines.append(f'<span class="line" id="{anchor}">{line or " "}</span>')
+    body = f"<h1><code>{path}</code></h1>\n<pre class='file' tabindex='0'><code>" + "\n".join(lines)
+    return _Body(body + "</code></pre>", path, (), frozenset(names.values()))
+
+
+def _names(text: str) -> Iterator[tuple[int, str]]:
+    """The line and the name of what a file defines, methods with their class."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+            for inner in getattr(node, "body", ()):
+                if isinstance(node, ast.ClassDef) and isinstance(inner, ast.FunctionDef):
+                    yield inner.lineno, f"{node.name}.{inner.name}"
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name):
+                    yield node.lineno, target.id
+
+
+def build(folder: Path) -> list[Path]:
+    """Write the site into a folder; the pages that were written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    links = _Links()
+    bodies = {page.name: _render(page, links) for page in PAGES}
+    menu_names = {page.name: page.menu for page in PAGES}
+    bodies |= {name: _code_page(path) for path, name in sorted(links.files.items())}
+    for source, target, anchor in links.asked:
+        if anchor and anchor not in bodies[target].anchors:
+            raise LinkError(f"{source}: there is no #{anchor} on {target}")
+    template = Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    ).get_template("page.html")  # fmt: skip
+    written = []
+    order = [page.name for page in PAGES]
+    for name, body in bodies.items():
+        place = order.index(name) if name in order else None
+        nearby = {
+            "before": order[place - 1] if place else None,
+            "after": order[place + 1] if place is not None and place + 1 < len(order) else None,
+        }
+        path = folder / f"{name}.html"
+        path.write_text(
+            template.render(name=name, body=body, menu=MENU, names=menu_names, **nearby),
+            encoding="utf-8",
+        )
+        written.append(path)
+    for asset in ASSETS:
+        shutil.copy(HERE / "templates" / asset, folder / asset)
+    (folder / "images").mkdir(exist_ok=True)
+    for image in sorted(links.images):
+        shutil.copy(ROOT / image, folder / "images" / PurePosixPath(image).name)
+    return written
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m docs.site", description=__doc__)
+    parser.add_argument("--output", type=Path, default=ROOT / "site", help="the folder to write")
+    chosen = parser.parse_args(arguments)
+    try:
+        written = build(chosen.output)
+    except LinkError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"wrote {len(written)} pages; open {chosen.output / 'index.html'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

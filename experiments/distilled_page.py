@@ -85,7 +85,8 @@ def _lengths(rows: Rows) -> list[str]:
         f"best tree of any peer on {len(trees)} of {len(rows)} sets, equal on "
         f"{', '.join(equal) or 'none'}.",
         "## Seconds",
-        "Wall time of `fit` on two shared cores.",
+        "Seconds of processor time of `fit`, all threads together: what a clock shows on an idle "
+        "machine is no more.",
         _table(times),
     ]
 

@@ -1,0 +1,2 @@
+def write_all(folder, asked, results, names):
+    return ""

@@ -23,6 +23,7 @@ import numpy as np
 from experiments import settings
 from experiments.data import Data, Source, find, names
 from experiments.plan import QUESTIONS, labels_task, neighbors_of, question_data, tasks_for
+from experiments.results import Results, Shape
 from experiments.settings import Settings
 from experiments.tasks import Store, Task
 from stair import StairError
@@ -41,35 +42,6 @@ class Job:
     source: Source
     neighbors: int | None
     outliers: tuple[int, ...] | None
-
-
-class Results:
-    """What is done, for the tables: a task's result, or None where it was not run here."""
-
-    def __init__(self, known: Settings, store: Store, shapes: dict[str, Shape]) -> None:
-        self.known = known
-        self.shapes = shapes
-        self._store = store
-
-    def record(self, each: Task) -> Any:
-        if each.data not in self.shapes:
-            return None
-        return self._store.get(each, self.shapes[each.data].sum)
-
-    def get(self, each: Task) -> Any:
-        record = self.record(each)
-        return None if record is None else record["result"]
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A data set that is here."""
-
-    rows: int
-    attributes: int
-    outliers: int | None
-    sum: str
-    made_up: bool
 
 
 def reproduce(

@@ -63,6 +63,7 @@ MAY_IMPORT = {
     "io": {"errors", "io"},
     "datasets": {"errors", "traffic"},
     "traffic": set(),
+    "checkout": {"errors"},
     "demo": set(),
     "progress": set(),
     "table": {"clauses", "columns", "errors"},

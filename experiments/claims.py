@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from experiments.plan import NAMES, budgets, fit_task, local_tasks, map_task, same_labels
@@ -158,7 +159,7 @@ def _sweeps(results: Results, question: str, names: list[str]) -> list[Claim]:
             reached = [length for _, length in points if length < math.inf]
             if not reached:
                 continue
-            pairs = zip(points, points[1:], strict=False)
+            pairs = pairwise(points)
             steps.append((data, all(later[1] <= earlier[1] for earlier, later in pairs)))
             ends.append((data, points[-1][1] <= reached[0]))
         text = f"{NAMES[method]} is never longer at a larger L_m"
@@ -186,7 +187,7 @@ def _starts(results: Results, question: str, names: list[str]) -> list[Claim]:
     found = []
     for method, by, text in (
         ("l-stair", "paper", "L-STAIR is shorter than STAIR from any n"),
-        ("l-stair-routed", "ours", "with the routed floor L-STAIR is shorter than STAIR from any n"),
+        ("l-stair-routed", "ours", "with the routed floor it is shorter than STAIR from any n"),
     ):  # fmt: skip
         looked_at = tuple(
             (
@@ -232,5 +233,5 @@ def _stabilizer(results: Results, question: str, names: list[str]) -> list[Claim
     for data in names:
         trace = results.get(fit_task(results.known, data, "stair"))["trace"]
         values = [step[1] for step in trace]
-        looked_at.append((data, all(a <= b for a, b in zip(values, values[1:], strict=False))))
+        looked_at.append((data, all(a <= b for a, b in pairwise(values))))
     return [Claim(question, "paper", "M never decreases", tuple(looked_at))]

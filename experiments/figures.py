@@ -132,9 +132,7 @@ def _panels(names: list[str], legend: bool = True) -> tuple[Any, list[tuple[str,
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise StairError(
-            "the figures need matplotlib: pip install 'stair[plot]'"
-        ) from None
+        raise StairError("the figures need matplotlib: pip install 'stair[plot]'") from None
     # The same file each time: no random names and no date inside an SVG.
     matplotlib.rcParams.update({"svg.hashsalt": "stair", "svg.fonttype": "path"})
     columns = max(1, min(COLUMNS, len(names)))

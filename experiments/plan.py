@@ -80,9 +80,7 @@ def local_tasks(known: Settings, data: str, method: str) -> list[Task]:
 
 
 def q1_tasks(known: Settings, data: str, method: str) -> list[Task]:
-    return (
-        local_tasks(known, data, method) if method in LOCAL else [fit_task(known, data, method)]
-    )
+    return local_tasks(known, data, method) if method in LOCAL else [fit_task(known, data, method)]
 
 
 def peer_task(known: Settings, data: str, method: str) -> Task:

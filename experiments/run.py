@@ -176,9 +176,17 @@ def _work(job: Job) -> dict[str, Any]:
     return compute(job.task, data, labels)
 
 
-def _deaf() -> None:
-    """Ctrl-C is for the process that was started; it ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that start meanwhile do not hear Ctrl-C: it is for this one, which ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 @contextmanager
@@ -188,14 +196,15 @@ def _workers(jobs: int) -> Iterator[Any]:
         yield lambda waiting: ((each.task, _work(each)) for each in waiting)
         return
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, initializer=_deaf)
+    pool = ProcessPoolExecutor(jobs, context)
 
     def run(waiting: list[Job]) -> Iterator[tuple[Task, dict[str, Any]]]:
         pending: dict[Future[dict[str, Any]], Task] = {}
         queue = iter(waiting)
         while True:
             while len(pending) < 2 * jobs and (each := next(queue, None)) is not None:
-                pending[pool.submit(_work, each)] = each.task
+                with _deaf():
+                    pending[pool.submit(_work, each)] = each.task
             if not pending:
                 return
             ended, _ = wait(pending, return_when=FIRST_COMPLETED)

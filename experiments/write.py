@@ -6,6 +6,7 @@ import csv
 import io as text_io
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -367,7 +368,7 @@ def _stabilizer_page(rows: list[Row], names: list[str], name: str) -> list[str]:
             body.append([each, NOT_RUN, None, None, None])
             continue
         values = [row["M"] for row in rows if row["data"] == each]
-        rises = all(a <= b for a, b in zip(values, values[1:], strict=False))
+        rises = all(a <= b for a, b in pairwise(values))
         body.append([each, last[each]["rules"], first[each]["M"], last[each]["M"],
                      "yes" if rises else "no"])  # fmt: skip
     head = ["data", "rules", "first M", "last M", "never decreases"]

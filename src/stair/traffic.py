@@ -30,7 +30,7 @@ ALWAYS_ZERO: Final = frozenset(
 
 def is_public(path: Path) -> bool:
     """Whether this is a file as CICFlowMeter writes it, and not one that somebody prepared."""
-    return NOT_ATTRIBUTES <= set(_header(path))
+    return set(_header(path)) >= NOT_ATTRIBUTES
 
 
 def read_public(

@@ -270,9 +270,11 @@ def test_the_default_of_summarize_says_who_spoke() -> None:
     found = stair.summarize(data, labels="flagged", effort="fast")
     assert found.method == "distilled"
     text = str(found)
-    assert "Distilled; --method stair for disjoint rules." in " ".join(text.split())
+    assert "Distilled, rules that may overlap; --method stair for disjoint rules." in " ".join(
+        text.split()
+    )
     row = {name: values[0] for name, values in data.items()}
-    assert "no outlier rule covers it. Nearest outlier rule" in str(found.explain(row))
+    assert "no rule covers it. Nearest outlier rule" in str(found.explain(row))
 
 
 def test_a_total_length_can_be_asked_for() -> None:

@@ -163,7 +163,7 @@ def test_a_sentence_is_one_line(case: Case) -> None:
 def test_nothing_in_a_rules_file_is_believed() -> None:
     """A damaged file is told, not guessed: wrong types, unknown columns, other classes."""
     X = np.arange(20.0)[:, None]
-    text = to_json(summarize(X, labels=(X[:, 0] > 12).astype(int)))
+    text = to_json(summarize(X, labels=(X[:, 0] > 12).astype(int), method="stair"))
     for old, new in (
         ('"above": 12.0', '"above": "12"'),
         ('"feature": "x0"', '"feature": "x9"'),

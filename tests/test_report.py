@@ -247,6 +247,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
         name: "text" for name, v in table.items() if v.dtype == object and "all is well here" in v
     }
     try:
+        more = {"method": "stair", **more}
         return summarize(table, labels=labels, time_parts=True, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
@@ -317,7 +318,12 @@ def _check_page(html: str) -> None:
 @pytest.fixture(scope="module")
 def demo() -> Summary:
     return summarize(
-        payments(), labels="flagged", min_score=0.9, max_rule_length=3, name="payments"
+        payments(),
+        labels="flagged",
+        min_score=0.9,
+        max_rule_length=3,
+        name="payments",
+        method="stair",
     )
 
 
@@ -378,7 +384,7 @@ def test_more_than_two_classes_have_no_outliers_in_their_report() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 1] > 0.5, "wide", "plain"))
-    summary = summarize(X, labels=y, min_score=0.9)
+    summary = summarize(X, labels=y, min_score=0.9, method="stair")
     _check(summary)
     html = summary.to_html()
     assert "400 rows are of 3 classes; three rules give 100% of them their class" in html
@@ -394,7 +400,7 @@ def test_a_thousand_rules_stay_below_a_megabyte() -> None:
     rng = np.random.default_rng(0)
     n = 6000
     table = {f'"{"column " * 8}{j}"': rng.normal(size=n) for j in range(12)}
-    summary = summarize(table, labels=rng.integers(0, 2, n), min_score=0.99)
+    summary = summarize(table, labels=rng.integers(0, 2, n), min_score=0.99, method="stair")
     assert len(summary.rules) > 1000
     html = summary.to_html()
     report = report_of(summary)
@@ -414,7 +420,7 @@ def test_a_hundred_rules_all_open() -> None:
     for _ in range(25):
         a, b, c = rng.choice(10, 3, replace=False)
         y |= (X[:, a] > 1) & (X[:, b] < rng.normal() - 0.7) & (X[:, c] > rng.normal())
-    summary = summarize(X, labels=y, min_score=0.99, max_total_length=560)
+    summary = summarize(X, labels=y, min_score=0.99, max_total_length=560, method="stair")
     assert 80 <= len(summary.rules) <= 120
     html = summary.to_html()
     assert len(html.encode()) < 1_000_000
@@ -424,7 +430,9 @@ def test_a_hundred_rules_all_open() -> None:
 def test_a_notebook_stays_small() -> None:
     """Twenty rules are enough for a look; how many more there are is said."""
     rng = np.random.default_rng(0)
-    summary = summarize(rng.normal(size=(800, 4)), labels=rng.integers(0, 2, 800), min_score=0.95)
+    summary = summarize(
+        rng.normal(size=(800, 4)), labels=rng.integers(0, 2, 800), min_score=0.95, method="stair"
+    )
     html = summary._repr_html_()
     assert len(summary.rules) > 40
     assert html.count("<tr>") == 20 + 1
@@ -502,6 +510,11 @@ def test_bounds_in_words_do_not_touch() -> None:
 if __name__ == "__main__":
     GOLDEN.parent.mkdir(exist_ok=True)
     made = summarize(
-        payments(), labels="flagged", min_score=0.9, max_rule_length=3, name="payments"
+        payments(),
+        labels="flagged",
+        min_score=0.9,
+        max_rule_length=3,
+        name="payments",
+        method="stair",
     )
     GOLDEN.write_text(_golden(made), encoding="utf-8")

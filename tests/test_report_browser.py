@@ -87,18 +87,26 @@ def _evil_table() -> dict[str, Any]:
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """One of each kind of page."""
     folder = tmp_path_factory.mktemp("reports")
-    demo = summarize(payments(), labels="flagged", min_score=0.9, max_rule_length=3, validate=2)
+    table: dict[str, Any] = payments()
+    demo = summarize(
+        table, labels="flagged", min_score=0.9, max_rule_length=3, validate=2, method="stair"
+    )
     small = {name: values[:1200] for name, values in payments().items()}
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = np.where(X[:, 0] > 0.5, "a long name of a class", np.where(X[:, 1] > 0.5, "wide", "plain"))
+    noise = rng.normal(size=(1500, 4))
     made: dict[str, tuple[Summary, int]] = {
         "demo": (demo, 0),
         "evil": (summarize(_evil_table(), labels="flagged", name=f"{EVIL} & Co"), 2),
         "local": (summarize(small, labels="flagged", method="local", n_partitions=3), 1),
         "classes": (summarize(X, labels=y, min_score=0.9), 1),
-        "distilled": (_overlapping(demo), 0),
-        "many": (summarize(rng.normal(size=(1500, 4)), labels=rng.integers(0, 2, 1500)), 0),
+        "distilled": (summarize(table, labels="flagged", effort="fast"), 0),
+        "overlapping": (_overlapping(demo), 0),
+        "many": (
+            summarize(noise, labels=rng.integers(0, 2, 1500), method="stair"),
+            0,
+        ),
     }
     for name, (summary, examples) in made.items():
         summary.to_html(folder / f"{name}.html", examples=examples)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -140,6 +140,30 @@ def summarize(
     query: Query = None,
     validate: Annotated[int, typer.Option(help="Folds to check the rules on; 0 for none.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
+    engine: Annotated[
+        str, typer.Option(help="memory, duckdb or dask.", rich_help_panel="Large data")
+    ] = "memory",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Keep within this, such as 1GB (duckdb).", rich_help_panel="Large data"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="A cluster, as tcp://host:8786 (dask).", rich_help_panel="Large data"),
+    ] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(help="A folder to keep codes in (duckdb).", rich_help_panel="Large data"),
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(help="The most bins of a column.", rich_help_panel="Large data")
+    ] = 1024,
+    sample: Annotated[
+        int,
+        typer.Option(
+            help="Rows that methods other than stair learn from.", rich_help_panel="Large data"
+        ),
+    ] = 100_000,
     json: Annotated[
         Path | None, typer.Option(help="Write the rules as JSON.", rich_help_panel="Output")
     ] = None,
@@ -193,7 +217,7 @@ def summarize(
                 max_rule_length=max_rule_length,
                 max_total_length=max_total_length,
                 min_outliers=min_outliers,
-                effort=_effort(effort),
+                effort=cast(Any, effort),
                 time_limit=time_limit,
                 n_partitions=_partitions(partitions),
                 locality=LOCALITY if locality is None else locality,
@@ -207,11 +231,17 @@ def summarize(
                 validate=validate,
                 random_state=seed,
                 progress=progress,
+                engine=engine,
+                memory=memory,
+                work=work,
+                bins=bins,
+                sample=sample,
+                client=scheduler,
             )
         if json is not None:
             summary.to_json(json)
         if sql is not None:
-            summary.to_sql(Path(file).name.split(".")[0] or "data", sql, dialect)
+            summary.to_sql(_table_of(file), sql, dialect)
         if html is not None:
             summary.to_html(html, examples)
         if not quiet:
@@ -396,6 +426,12 @@ def _width() -> int:
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
 
 
+def _table_of(file: Path) -> str:
+    """What to call the data in SQL: as the file, unless that is a pattern."""
+    name = file.name.split(".")[0]
+    return "data" if not name or set("*?[") & set(name) else name
+
+
 def _floor_message(summary: Summary) -> str:
     longest = summary.settings["max_rule_length"]
     advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
@@ -419,15 +455,6 @@ def _check_outputs(*paths: Path | None) -> None:
             raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
         if not os.access(folder, os.W_OK):
             raise StairError(f"cannot write {path}: the folder {folder} is not writable")
-
-
-def _effort(text: str) -> Any:
-    from stair.distill import EFFORTS
-    from stair.errors import StairError
-
-    if text not in EFFORTS:
-        raise StairError(f"--effort is {text!r}; expected {' or '.join(EFFORTS)}")
-    return text
 
 
 def _floor_on(given: str) -> Any:

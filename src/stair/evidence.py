@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.clauses import Clause
 from stair.labels import Labels
 from stair.rules import Rule, RuleSet
 
@@ -70,13 +71,7 @@ def evidence_of(
         clauses = []
         for clause in rule.clauses:
             met = np.bincount(codes[clause.covers(values[clause.feature])], minlength=len(totals))
-            # The shares within the rule's own class and outside of it.
-            outside = totals.sum() - totals[place]
-            own = met[place] / totals[place] if totals[place] else 0.0
-            others = (met.sum() - met[place]) / outside if outside else 0.0
-            is_outlier = labels.positive is None or place == labels.positive
-            inliers, outliers = (others, own) if is_outlier else (own, others)
-            clauses.append(ClauseEvidence(str(clause), float(inliers), float(outliers)))
+            clauses.append(clause_evidence(clause, met, totals, place, labels.positive))
         found.append(
             RuleEvidence(
                 rule,
@@ -88,3 +83,20 @@ def evidence_of(
             )
         )
     return tuple(found)
+
+
+def clause_evidence(
+    clause: Clause,
+    met: NDArray[np.integer[Any]],
+    totals: NDArray[np.integer[Any]],
+    place: int,
+    positive: int | None,
+) -> ClauseEvidence:
+    """From the class counts of the rows that meet a clause, and of all rows: the shares within the
+    rule's own class (at this place) and outside of it."""
+    outside = totals.sum() - totals[place]
+    own = met[place] / totals[place] if totals[place] else 0.0
+    others = (met.sum() - met[place]) / outside if outside else 0.0
+    is_outlier = positive is None or place == positive
+    inliers, outliers = (others, own) if is_outlier else (own, others)
+    return ClauseEvidence(str(clause), float(inliers), float(outliers))

@@ -27,7 +27,7 @@ from stair.objective import (
     reaches,
 )
 from stair.rules import Leaf
-from stair.search import Split, best_split
+from stair.search import Found, Split, best_split
 
 
 class Step(NamedTuple):
@@ -135,7 +135,7 @@ def majority(counts: Sequence[int], positive: int | None) -> int:
     return positive if counts[positive] > counts[1 - positive] else 1 - positive
 
 
-class _Search:
+class Search:
     """Finds a rule's best split, within the longest rule that is allowed."""
 
     def __init__(self, engine: Engine, max_rule_length: int) -> None:
@@ -169,6 +169,22 @@ class _Search:
         found = self._engine.find(node.group, columns)
         tiny = ROUNDING * total * math.log2(total)
         return best_split(found, listed, node.used, node.length, tiny, self._bits)
+
+    def nothing(self, node: Node) -> Found:
+        """What an engine finds where no column has a cut."""
+        n = len(self.columns(node))
+        return Found([math.nan] * n, [0] * n, [0] * n)
+
+    def divide(self, node: Node, split: Split, positive: int | None) -> tuple[Node, Node]:
+        """The two rules that a split makes of one."""
+        used = self.used_with(node, split)
+        added = used is not node.used
+        sides = self._engine.divide(node.group, split, self.columns(node))
+        left, right = (
+            Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
+            for clause, part in sides
+        )
+        return left, right
 
 
 def plant(engine: Engine, positive: int | None, *, says_inlier: bool = True) -> Node:
@@ -221,8 +237,7 @@ def grow_forest(
     A tree that has grown before is not grown again: what is known of it is taken.
     """
     growth = Growth(tuple(root for _, root in trees))
-    searches = {id(root): _Search(engine, max_rule_length) for engine, root in trees}
-    engines = {id(root): engine for engine, root in trees}
+    searches = {id(root): Search(engine, max_rule_length) for engine, root in trees}
     unit = trees[0][0].unit
     score = _Score(growth.roots, positive)
     # A0, in the engine's units: M does not depend on them.
@@ -250,15 +265,7 @@ def grow_forest(
 
     def apply(node: Node, split: Split, tree: int) -> None:
         if node.children is None:
-            search = searches[tree]
-            used = search.used_with(node, split)
-            added = used is not node.used
-            sides = engines[tree].divide(node.group, split, search.columns(node))
-            left, right = (
-                Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
-                for clause, part in sides
-            )
-            node.children = (left, right)
+            node.children = searches[tree].divide(node, split, positive)
         node.divided_at = len(growth.steps)
         score.divided(node, node.children)
         for child in node.children:

@@ -63,12 +63,19 @@ class Labels:
     notes: tuple[str, ...] = ()
 
 
-def read_labels(values: Any, *, positive: Any = None, name: str = "labels") -> Labels:
+def read_labels(
+    values: Any,
+    *,
+    positive: Any = None,
+    name: str = "labels",
+    counts: Sequence[int] | None = None,
+) -> Labels:
     """The labels in a column of any kind, however its two sides are written.
 
     Two values become inlier and outlier, so that 0/1 and "ok"/"fraud" lead to the same rules. Where
     the coding leaves open which value is the outlier, a note says which was taken and how to say
     otherwise. More than two values stay classes of their own, unless `positive` picks one of them.
+    Where the values are the different ones of a larger table, `counts` says how often each occurs.
     """
     column = f'the label column "{name}"'
     found, codes = distinct_values(values, column)
@@ -76,8 +83,10 @@ def read_labels(values: Any, *, positive: Any = None, name: str = "labels") -> L
         raise StairError(f"{column} is empty; expected one label per row.")
     if not found:
         raise StairError(f"{column} has only missing values; expected one label per row.")
-    counts = np.bincount(codes[codes >= 0], minlength=len(found))
-    n_missing = int(np.count_nonzero(codes < 0))
+    times = np.ones(len(codes), np.int64) if counts is None else np.array(counts, np.int64)
+    frequency = np.zeros(len(found), dtype=np.int64)
+    np.add.at(frequency, codes[codes >= 0], times[codes >= 0])
+    n_missing = int(times[codes < 0].sum())
     notes: tuple[str, ...] = ()
     if n_missing:
         notes = (_left_out(n_missing, "label"),)
@@ -95,7 +104,7 @@ def read_labels(values: Any, *, positive: Any = None, name: str = "labels") -> L
         return _two_sided(codes, at, meaning, notes)
     _check_are_labels(found, column)
     if len(found) == 2:
-        at, why = _outlier_of_two(found, counts)
+        at, why = _outlier_of_two(found, frequency)
         if why:
             notes += (
                 f"{name} has the values {folded([found[i] for i in _sorted(found)])}; {why}, "

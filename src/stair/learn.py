@@ -38,6 +38,7 @@ class Certificate:
     bound: int
     n_candidates: int
     min_outliers: int
+    relaxed: bool = False  # fewer than usual, because the floor needs it
 
 
 class Learned(NamedTuple):
@@ -98,7 +99,9 @@ class Learner:
             seed=self.random_state or 0,
             say=self.say,
         )
-        certificate = Certificate(found.bound, found.n_candidates, found.min_outliers)
+        certificate = Certificate(
+            found.bound, found.n_candidates, found.min_outliers, found.relaxed
+        )
         return Learned(found.rules, (), certificate)
 
     def _refined(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,20 @@ def log_table(total: int, n_rows: int | None = None) -> NDArray[np.float64] | No
     return table
 
 
-def xlog2x(counts: Counts, table: NDArray[np.float64] | None) -> NDArray[np.float64]:
+class ComputedLogs:
+    """The same numbers as a table of k·log2(k), without its memory: for counts of any size."""
+
+    def __getitem__(self, counts: Counts) -> NDArray[np.float64]:
+        k = counts.astype(np.float64)
+        logs = np.log2(k, out=np.zeros_like(k), where=k > 0)
+        logs *= k
+        return logs
+
+
+Logs: TypeAlias = NDArray[np.float64] | ComputedLogs | None
+
+
+def xlog2x(counts: Counts, table: Logs) -> NDArray[np.float64]:
     """k·log2(k) for each count.
 
     Without a table it goes through math.log2, the same C function that the kernel calls:
@@ -45,7 +58,7 @@ def xlog2x(counts: Counts, table: NDArray[np.float64] | None) -> NDArray[np.floa
     return np.array(flat).reshape(counts.shape)
 
 
-def negentropy(counts: Counts, table: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def negentropy(counts: Counts, table: Logs) -> NDArray[np.float64]:
     """−n·Entropy in bits for class counts in the last axis; at most 0, and 0 where pure.
 
     The classes are added one after the other, as the kernel does, never pairwise.

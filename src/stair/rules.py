@@ -100,7 +100,7 @@ class Explanation:
         if self.partition:
             who = f"{who} in {self.partition}"
         if self.number is None:
-            text = f"{who}: no {'outlier ' * (self.nearest is not None)}rule covers it."
+            text = f"{who}: no rule covers it."
         else:
             text = f"{who} by rule {self.number}: {'; '.join(self.reasons) or 'it covers all'}."
         if self.nearest is not None:

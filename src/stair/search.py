@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.objective import Counts, extra_length, negentropy, price
+from stair.objective import Counts, Logs, extra_length, negentropy, price
 
 
 class Cut(NamedTuple):
@@ -88,7 +88,7 @@ def best_split(
     return min(candidates, key=lambda split: split.rank)
 
 
-def best_cut(counts: Counts, missing: Counts, table: NDArray[np.float64] | None) -> Cut | None:
+def best_cut(counts: Counts, missing: Counts, table: Logs) -> Cut | None:
     """The cut of an ordered column with the largest gain, from class counts of its values.
 
     `counts` has a row for each value that is there, in order; `missing` are the missing values'
@@ -126,7 +126,7 @@ def _is_boundary(counts: Counts) -> NDArray[np.bool_]:
     return ~same
 
 
-def best_set(counts: Counts, table: NDArray[np.float64] | None) -> tuple[float, int] | None:
+def best_set(counts: Counts, table: Logs) -> tuple[float, int] | None:
     """The best division of a column without order, and its place in `set_order`.
 
     For two classes the best of all subsets is a run of the categories in order of their share of

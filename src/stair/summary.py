@@ -96,6 +96,7 @@ class Summary(Endings):
 
     def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
         """The row numbers (from 0) that a rule covers, the first of which is rule 0."""
+        self._check_rows()
         if isinstance(rule, Rule):
             rule = self.rules.rules.index(rule)
         return self._rows[np.flatnonzero(self.rules.covers(self._values)[:, rule])]
@@ -110,6 +111,7 @@ class Summary(Endings):
 
     def unexplained_rows(self) -> NDArray[np.intp]:
         """The row numbers of outliers that no outlier rule covers."""
+        self._check_rows()
         return self._rows[self._unexplained]
 
     def to_text(self, width: int = 80, *, every_rule: bool = False, colour: bool = False) -> str:
@@ -135,7 +137,15 @@ class Summary(Endings):
 
     def is_outlier(self) -> NDArray[np.bool_]:
         """Which of the rows that were learned from are outliers by their labels."""
+        self._check_rows()
         return self._outliers
+
+    def _check_rows(self) -> None:
+        if len(self._rows) != self.n_rows:
+            raise StairError(
+                "the rows themselves are not kept with an engine other than memory; "
+                "find them in your data with to_sql(...)"
+            )
 
     def plot_partitions(self, path: str | Path | None = None) -> Any:
         """A map of the partitions in two dimensions; needs matplotlib."""
@@ -208,6 +218,12 @@ def summarize(
     query: str | None = None,
     name: str | None = None,
     progress: Progress | None = None,
+    engine: str = "memory",
+    memory: str | int | None = None,
+    work: str | Path | None = None,
+    bins: int = 1024,
+    sample: int = 100_000,
+    client: Any = None,
 ) -> Summary:
     """Rules that say which rows a detector calls outliers, and why.
 
@@ -254,6 +270,20 @@ def summarize(
         What to call the data in the output; the file's name by default.
     progress : function
         Called with a few words now and then.
+    engine : {"memory", "duckdb", "dask", "spark"}
+        Where the rows are: in memory, in files that are read in parts (DuckDB), or in a Dask or
+        Spark DataFrame. All but the first take the label as a column's name.
+    memory : str or int
+        For engine "duckdb": the memory to keep within, such as "1GB".
+    work : path
+        For engine "duckdb": a folder where codes and finished levels are kept for another run.
+    bins : int
+        For engines other than "memory": the most bins of one column.
+    sample : int
+        For those engines, with a method other than "stair": the rows, drawn at random, to learn
+        from. The rules are then counted on all rows.
+    client : distributed.Client or str
+        For engine "dask": the client of a cluster, or its scheduler's address.
 
     Returns
     -------
@@ -273,6 +303,18 @@ def summarize(
     if time_limit is not None and not time_limit >= 0:
         raise StairError(f"time_limit={time_limit:g}; expected seconds, 0 or more")
     say = progress or (lambda _: None)
+    if engine != "memory":
+        from stair.scale.summarize import summarize_large
+
+        return summarize_large(
+            data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
+            max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
+            include=include, exclude=exclude, kinds=kinds, time_parts=time_parts,
+            validate=validate, random_state=random_state, table=table, query=query, name=name,
+            say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
+            others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
+                    "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
+        )  # fmt: skip
     held = {name for name in (labels, scores) if isinstance(name, str)}
     frame = read_table(data, table, query, include, exclude, held, say)
     verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
@@ -332,7 +374,7 @@ def summarize(
             "validate": validate,
             "random_state": random_state,
         },
-        versions=_versions(),
+        versions=library_versions(),
         trace=learned.trace,
         certificate=learned.certificate,
         unexplained=int(missed.sum()) if verdict.positive is not None else 0,
@@ -365,7 +407,7 @@ def _check_settings(
         raise StairError(f"validate={validate}; expected 0 (off) or at least 2 folds")
 
 
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {

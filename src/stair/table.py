@@ -30,7 +30,7 @@ MAX_TERMS: Final = 50
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
 
-_ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?")
+ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Field:
             raise StairError(f'the rules need a column "{self.source}", which is not there.{hint}')
         raw = table[self.source]
         if self.part is not None:
-            return _part_of(_as_times(raw, self.source), self.part)
+            return part_of(_as_times(raw, self.source), self.part)
         read: NDArray[Any] = _READERS[self.kind](raw, self.source)
         return read
 
@@ -88,7 +88,7 @@ def choose_fields(
         fields.append(Field(name, kind, name))  # type: ignore[arg-type]
         if kind == "time" and time_parts:
             fields += [
-                Field(_new_name(f"{part} of {name}", table), _PART_KINDS[part], name, part)
+                Field(new_name(f"{part} of {name}", table), PART_KINDS[part], name, part)
                 for part in get_args(Part)
             ]
     if not fields:
@@ -99,7 +99,7 @@ def choose_fields(
     return tuple(fields), left_out
 
 
-_PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
+PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
 
 
 def _check_names(table: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -108,7 +108,7 @@ def _check_names(table: Mapping[str, Any], names: Iterable[str]) -> None:
             raise no_such_column(name, table, "the data")
 
 
-def _new_name(name: str, taken: Collection[str]) -> str:
+def new_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "'"
     return name
@@ -124,7 +124,7 @@ def _kind_of(raw: NDArray[Any]) -> Kind:
     texts = [v for v in raw.tolist() if isinstance(v, str)]
     if not texts:
         return "category"
-    if all(_ISO_TIME.fullmatch(text) for text in texts):
+    if all(ISO_TIME.fullmatch(text) for text in texts):
         return "time"
     words = sum(len(text.split()) for text in texts) / len(texts)
     return "text" if words >= WORDS_IN_TEXT and len(set(texts)) > 20 else "category"
@@ -228,7 +228,7 @@ _READERS: Final[dict[str, Any]] = {
 }
 
 
-def _part_of(times: NDArray[np.datetime64], part: Part) -> NDArray[Any]:
+def part_of(times: NDArray[np.datetime64], part: Part) -> NDArray[Any]:
     """The hour (0 to 23) or the weekday's name."""
     gone = np.isnat(times)
     if part == "hour":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +17,18 @@ from numpy.typing import NDArray
 from stair.clauses import Clause
 from stair.columns import Column
 from stair.distill.cells import cells_of
-from stair.distill.cover import Cover, Placed, Problem, problem_of
-from stair.distill.exact import candidates_of, choose
+from stair.distill.cover import problem_of
+from stair.distill.plan import EFFORTS, Effort, least_outliers, shortest_set
 from stair.distill.polish import clauses_of
-from stair.distill.select import Losses, Pace, Pool, climb, construct, redraw, search, shrink
-from stair.distill.starts import boxes_of
 from stair.engines.memory import MemoryEngine
 from stair.grow import Growth, grow, leaves_of
 from stair.objective import f1, reaches
 from stair.rules import Label, Leaf, Rule, RuleSet
 
-Effort: TypeAlias = Literal["fast", "normal"]
-EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
+__all__ = ["EFFORTS", "Distilled", "Effort", "distill", "least_outliers"]
 
-# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
-# or a tenth of them where there are few.
-MIN_OUTLIERS: Final = 5
 # STAIR is grown past the floor by these shares of what is left above it, for a pool of rules.
 PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """How much an effort may look at, and what it spends it on."""
-
-    per_value: int  # work for each value of the table, while it is small
-    base: int  # up to so much
-    more_per_value: int  # and for each value of any table
-    most: int
-    tries: int  # boxes that are begun for each rule of the greedy choice
-    rounds: int  # how often the search and the exact choice take turns
-
-
-_PLANS: Final = {
-    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1),
-    "normal": _Plan(100_000, 1_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +44,7 @@ class Distilled:
     bound: int
     n_candidates: int
     min_outliers: int
-
-
-def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
-    """The least number of outliers for a rule, where none was asked for."""
-    if min_outliers is not None:
-        return min_outliers
-    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
+    relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
 
 
 def distill(
@@ -119,14 +89,20 @@ def distill(
             default=default, positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, min_outliers=least,
         )  # fmt: skip
-        chosen, reached, bound, n_candidates = _chosen(
-            problem, grown, effort, max_total_length, deadline, seed, say
-        )
-        if reached or min_outliers is not None or max_total_length is not None or least == 1:
+        chosen = shortest_set(
+            problem, grown, effort=effort, max_total_length=max_total_length,
+            deadline=deadline, seed=seed, say=say,
+        )  # fmt: skip
+        if (
+            chosen.is_enough
+            or min_outliers is not None
+            or max_total_length is not None
+            or least == 1
+        ):
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
     found = []
-    for rule in chosen:
+    for rule in chosen.rules:
         label = problem.labels[rule.label]
         found.append((label, clauses_of(cells, values, rule.box, labels != label)))
     make = _Maker(rows, labels, weights, classes, features, positive, default, problem.labels)
@@ -136,8 +112,10 @@ def distill(
         whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
         plain, plain_score = make(whole)
         if min_outliers is None and plain_score > score:
-            return Distilled(plain, plain_score, 0, 0, 1)
-    return Distilled(rules, score, bound, n_candidates, least)
+            return Distilled(plain, plain_score, 0, 0, 1, relaxed=True)
+    relaxed = least < least_outliers(min_outliers, wanted)
+    bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
+    return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed)
 
 
 def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:
@@ -159,82 +137,6 @@ def _worth_most(
         if leaf.label != default:
             found.append(leaf)
     return found
-
-
-def _chosen(
-    problem: Problem,
-    grown: Sequence[Sequence[Leaf]],
-    effort: Effort,
-    max_total_length: int | None,
-    deadline: float | None,
-    seed: int,
-    say: Callable[[str], None],
-) -> tuple[list[Placed], bool, int, int]:
-    """The shortest set that was found, whether it reaches the floor, and the bound."""
-    plan = _PLANS[effort]
-    cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
-    size = problem.cells.codes.size
-    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
-    budget = min(budget, plan.most)
-    pace = Pace(cover, budget, deadline)
-
-    def tell(length: int) -> None:
-        say(f"distilling: total length {length}")
-
-    starts = []
-    for leaves in (*grown, None):
-        cover.become([])
-        if leaves is None:
-            construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
-        else:
-            _take_leaves(cover, leaves, pool)
-        if not cover.is_enough():
-            climb(cover, random, pool, pace, 0.5)
-        redraw(cover, list(cover.rules))
-        if cover.is_enough():
-            shrink(cover, lambda: pace.is_late)
-        rank = cover.length if cover.is_enough() else -cover.value
-        starts.append(((not cover.is_enough(), rank), list(cover.rules)))
-    cover.become(min(starts, key=lambda start: start[0])[1])
-    tell(cover.length)
-    bound = n_candidates = 0
-    if not cover.is_enough():
-        _cut(cover, max_total_length)
-        return cover.rules, False, 0, 0
-    for turn in range(1, plan.rounds + 1):
-        search(cover, random, pool, pace, turn / plan.rounds, tell)
-        candidates = candidates_of(problem, pool.rules, cover.rules)
-        say(f"choosing among {len(candidates)} rules")
-        left = None if deadline is None else deadline - time.monotonic()
-        choice = choose(problem, candidates, cover.length, left)
-        if choice is not None:
-            bound, n_candidates = choice.bound, choice.n_candidates
-            if choice.rules is not None:
-                cover.become(choice.rules)
-                pace.found_shorter()
-                tell(cover.length)
-    _cut(cover, max_total_length)
-    return cover.rules, cover.is_enough(), bound, n_candidates
-
-
-def _cut(cover: Cover, most: int | None) -> None:
-    """Let go what costs least, down to a total length that somebody asked for."""
-    losses = Losses(cover)
-    while most is not None and cover.length > most:
-        losses.drop()
-    if most is not None:
-        redraw(cover, list(cover.rules))
-
-
-def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
-    """STAIR's own rules, those that cover enough outliers."""
-    problem = cover.problem
-    for box, label in boxes_of(problem.cells, leaves):
-        cover.aim_at(problem.labels.index(label))
-        rule = cover.place(box)
-        if rule.hits >= problem.min_outliers:
-            cover.add(rule)
-            pool.remember(rule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,7 +174,7 @@ class _Maker:
     def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
         weights = None if self.weights is None else self.weights[rows]
         counts = np.bincount(self.classes[rows], weights, len(self.labels))
-        return tuple(counts.tolist())
+        return tuple(map(float, counts))
 
     def _score(self, rules: RuleSet) -> float:
         place = {label: k for k, label in enumerate(self.labels)}

@@ -66,7 +66,7 @@ def with_clause(cover: Cover, box: Box, column: int, found: Around, k: int, seed
 
 def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
     """The box drawn anew, clause by clause, until nothing improves; and what it gains."""
-    least = cover.problem.min_outliers
+    least = cover.least
     while True:
         found = around(cover, box)
         names = list(box)
@@ -99,7 +99,7 @@ def begun(
 ) -> Iterator[tuple[Placed, int]]:
     """Boxes of one, two, … attributes, each drawn anew at the true cost, with what they gain."""
     box: Box = {}
-    least = cover.problem.min_outliers
+    least = cover.least
     for step in range(longest):
         eased = max(1, round(FULL * (ease / FULL) ** (1 - step / longest)))
         found = around(cover, box, seed, eased, drops=False)

@@ -112,6 +112,7 @@ class Cover:
     def __init__(self, problem: Problem, kernel: str | None = None) -> None:
         boxes = KERNELS[kernel or next(reversed(KERNELS))].Boxes
         self.problem = problem
+        self.least = problem.min_outliers  # the fewest outliers of a new rule
         cells = problem.cells
         n_rows = len(problem.classes)
         self.rules: list[Placed] = []

@@ -29,7 +29,7 @@ DRAWN_ANEW: Final = 4
 HEAT: Final = 0.15
 # The search ends early where nothing shorter was found in the second half of what is spent, but
 # not before this part of the budget.
-PATIENCE: Final = 0.4
+PATIENCE: Final = 0.25
 # What a step of the search costs beside what it looks at.
 STEP: Final = 10_000
 # How many candidate rules are remembered for the exact choice.
@@ -210,7 +210,7 @@ def lengthen(cover: Cover, rule: Placed) -> None:
     column = int(sums.argmax())
     if sums[column] > found.totals[-1]:
         longer = cover.place(with_clause(cover, rule.box, column, found, -1))
-        if longer.hits >= cover.problem.min_outliers:
+        if longer.hits >= cover.least:
             rule = longer
     cover.add(rule)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from stair.clauses import Clause
 from stair.columns import Categories, Column
 from stair.engines import Group, _twin
+from stair.engines.counting import n_cpus
 from stair.objective import log_table
 from stair.search import Found, Split, set_members
 
@@ -58,7 +58,7 @@ class MemoryEngine:
         whole, self.unit = _fixed_point(weights)
         self.whole_weights = whole  # in units of 2**unit; None where every row counts once
         table = log_table(len(labels) if whole is None else int(whole.sum()), len(labels))
-        self._n_threads = min(MOST_THREADS, _n_cpus()) if module is _compiled else 1
+        self._n_threads = min(MOST_THREADS, n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
         every = np.arange(len(columns))
         if values.size >= WORTH_THREADS * SORT_IS_CHEAP:
@@ -152,13 +152,6 @@ class MemoryEngine:
         missing_left = None if is_value.all() else bool(is_left[~is_value][0])
         left, right = (own[codes[is_value & side]].tolist() for side in (is_left, ~is_left))
         return column.divide(left, right, missing_left), left_codes
-
-
-def _n_cpus() -> int:
-    """The processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, int]:

@@ -42,10 +42,13 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self._positive = self._positive_class()
         codes = labels.astype(np.int32, copy=False)
-        self.rules_, self.score_ = self._learn(values, codes, weights)
+        return self._learned(*self._learn(values, codes, weights))
+
+    def _learned(self, rules: RuleSet, score: float) -> Self:
+        self.rules_, self.score_ = rules, score
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
-            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=3)
+            warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

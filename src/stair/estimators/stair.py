@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
@@ -35,6 +35,15 @@ class Stair(TreeClassifier):
         The outlier class; the larger of the two labels by default.
     random_state : int or None
         The seed for `refine`; None is the same as 0.
+    engine : {"memory", "duckdb", "dask", "spark"}
+        Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" or
+        "spark" a DataFrame of theirs; y is then the name of the label's column.
+    bins : int
+        For engines other than "memory": the most bins of one column.
+    memory : str or int or None
+        For engine "duckdb": the memory to keep within, such as "1GB".
+    client : distributed.Client, str or None
+        For engine "dask": the client of a cluster, or its scheduler's address.
 
     Attributes
     ----------
@@ -57,6 +66,10 @@ class Stair(TreeClassifier):
         refine: bool = False,
         pos_label: Any = None,
         random_state: int | None = None,
+        engine: str = "memory",
+        bins: int = 1024,
+        memory: str | int | None = None,
+        client: Any = None,
     ) -> None:
         self.min_score = min_score
         self.max_rule_length = max_rule_length
@@ -64,6 +77,37 @@ class Stair(TreeClassifier):
         self.refine = refine
         self.pos_label = pos_label
         self.random_state = random_state
+        self.engine = engine
+        self.bins = bins
+        self.memory = memory
+        self.client = client
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn rules for labels y. NaN in X is a missing value."""
+        if self.engine == "memory":
+            return self._fit(X, y, sample_weight)
+        if sample_weight is not None:
+            raise StairError(f"the engine {self.engine} counts rows, so it takes no sample_weight")
+        if self.refine:
+            raise StairError(
+                f"refine=True needs rows in memory, but the engine is {self.engine}; "
+                'summarize(..., method="refined") learns on a sample of them'
+            )
+        from stair.scale.rules import Limits
+        from stair.scale.summarize import fit_large
+
+        self._check_parameters()
+        limits = Limits(self.min_score, self.max_rule_length, self.max_total_length)
+        coded, learned = fit_large(
+            X, y, self.engine, limits,
+            positive=self.pos_label, bins=self.bins, memory=self.memory, client=self.client,
+        )  # fmt: skip
+        names = [field.name for field in coded.coding.fields]
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.classes_, self._positive = np.array(coded.classes), coded.positive
+        self.trace_ = list(learned.trace)
+        return self._learned(learned.rules, learned.score)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FEW: Final = 5
 
 METHOD_NAMES: Final = {
-    "distilled": "Distilled",
+    "distilled": "Distilled, rules that may overlap",
     "stair": "STAIR, disjoint rules",
     "refined": "STAIR refined, disjoint rules",
     "local": "L-STAIR, rules for partitions",
@@ -209,6 +209,28 @@ def _flow(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
+def certificate_in_words(summary: Summary) -> list[str]:
+    """How far from the shortest the rules may be; nothing where that is not known."""
+    certificate, length = summary.certificate, summary.rules.total_length
+    if certificate is None:
+        return []
+    lines = []
+    if certificate.bound:
+        looked_at = f"{certificate.n_candidates:,} candidate rules"
+        lines.append(
+            f"The shortest choice among {looked_at}."
+            if certificate.bound >= length
+            else f"No choice among {looked_at} is shorter than {certificate.bound}."
+        )
+    if certificate.relaxed:
+        n_outliers = certificate.min_outliers
+        lines.append(
+            f"Some rules cover only {n_outliers} outlier{'s' * (n_outliers != 1)}: the floor is "
+            "not reached with more."
+        )
+    return lines
+
+
 def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     rules = summary.rules
     n = len(rules)
@@ -218,15 +240,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
         f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {score} ({asked}). "
         f"{METHOD_NAMES[summary.method]}{OTHERS.get(summary.method, '')}."
     ]
-    certificate = summary.certificate
-    if certificate is not None and certificate.bound:
-        least = certificate.bound
-        n_looked_at = f"{certificate.n_candidates:,} candidate rules"
-        lines.append(
-            f"The shortest choice among {n_looked_at}."
-            if least >= rules.total_length
-            else f"No choice among {n_looked_at} is shorter than {least}."
-        )
+    lines += certificate_in_words(summary)
     if isinstance(rules, LocalRuleSet):
         lines.append(
             f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "

@@ -90,7 +90,7 @@ def _duckdb_loader(
     """Load columns of a query by their place, because names need not be unique."""
 
     def load(places: list[int]) -> list[tuple[Array, bool]]:
-        shapes = {i: _sql_shape(types[i]) for i in places}
+        shapes = {i: sql_shape(types[i]) for i in places}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
         alias = ", ".join(f"c{i}" for i in range(len(types)))
         arrays = con.execute(
@@ -120,7 +120,7 @@ _SQL_KINDS = {
 _MICROSECONDS = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"
 
 
-def _sql_shape(declared: str) -> tuple[str, str]:
+def sql_shape(declared: str) -> tuple[str, str]:
     """What a column of a DuckDB type becomes, and the expression that makes it so."""
     if declared in _SQL_KINDS:
         return _SQL_KINDS[declared]

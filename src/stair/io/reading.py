@@ -109,7 +109,7 @@ def _regular_file(source: Source) -> Path:
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise StairError(_no_such_file(path)) from None
+        raise StairError(no_such_file(path)) from None
     except (OSError, ValueError) as error:
         raise StairError(f"cannot read {_shown(path)}: {reason(error)}.") from None
     if stat.S_ISDIR(mode):
@@ -123,7 +123,7 @@ def _shown(path: Path) -> str:
     return path.name or str(path)
 
 
-def _no_such_file(path: Path) -> str:
+def no_such_file(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f'no file "{path}": there is no folder "{folder}".'

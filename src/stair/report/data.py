@@ -15,7 +15,7 @@ from stair.clauses import Among, Clause, Period
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
-from stair.export.text import METHOD_NAMES
+from stair.export.text import METHOD_NAMES, certificate_in_words
 from stair.local import LocalRuleSet
 from stair.report.coverage import Coverage, Overlap, coverage_of
 from stair.report.map import Map, map_of
@@ -198,7 +198,12 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         ),
         has_outliers=positive is not None,
         method=summary.method,
-        method_name=METHOD_NAMES.get(summary.method, summary.method.capitalize()),
+        method_name=". ".join(
+            [
+                METHOD_NAMES[summary.method],
+                *(s.removesuffix(".") for s in certificate_in_words(summary)),
+            ]
+        ),
         score_name=summary.score_name,
         score=summary.score,
         min_score=summary.min_score,

@@ -1,0 +1,156 @@
+"""The search as a whole: starts, turns of search and exact choice, and how long it may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from stair.distill.cover import Cover, Placed, Problem
+from stair.distill.exact import candidates_of, choose
+from stair.distill.select import Losses, Pace, Pool, climb, construct, redraw, search, shrink
+from stair.distill.starts import boxes_of
+from stair.rules import Leaf
+
+Effort: TypeAlias = Literal["fast", "normal"]
+EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
+
+# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
+# or a tenth of them where there are few.
+MIN_OUTLIERS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How much an effort may look at, and what it spends it on."""
+
+    per_value: int  # work for each value of the table, while it is small
+    base: int  # up to so much
+    more_per_value: int  # and for each value of any table
+    most: int
+    tries: int  # boxes that are begun for each rule of the greedy choice
+    rounds: int  # how often the search and the exact choice take turns
+
+
+_PLANS: Final = {
+    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1),
+    "normal": _Plan(200_000, 2_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2),
+}
+
+
+class Chosen(NamedTuple):
+    """The shortest set that was found, whether it reaches the floor, and how short it could be."""
+
+    rules: list[Placed]
+    is_enough: bool
+    bound: int = 0
+    n_candidates: int = 0
+
+
+def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
+    """The least number of outliers for a rule, where none was asked for."""
+    if min_outliers is not None:
+        return min_outliers
+    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
+
+
+def shortest_set(
+    problem: Problem,
+    grown: Sequence[Sequence[Leaf]],
+    *,
+    effort: Effort,
+    max_total_length: int | None,
+    deadline: float | None,
+    seed: int,
+    say: Callable[[str], None],
+) -> Chosen:
+    """The shortest set of boxes above the floor that the effort finds.
+
+    Rules that cover many outliers are good ones to begin with, also where smaller ones are
+    allowed: those are looked for in the last turn.
+    """
+    plan = _PLANS[effort]
+    cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
+    size = problem.cells.codes.size
+    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
+    pace = Pace(cover, min(budget, plan.most), deadline)
+    n_wanted = int((problem.classes != problem.default).sum())
+    usual = max(problem.min_outliers, least_outliers(None, n_wanted))
+
+    def tell(length: int) -> None:
+        say(f"distilling: total length {length}")
+
+    for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
+        _start(cover, grown, random, pool, plan, pace)
+        if cover.is_enough():
+            break
+    tell(cover.length)
+    pace.found_shorter()
+    bound = n_candidates = 0
+    for turn in range(1, plan.rounds + 1):
+        if not cover.is_enough():
+            break
+        if turn == plan.rounds:
+            cover.least = problem.min_outliers
+        search(cover, random, pool, pace, turn / plan.rounds, tell)
+        candidates = candidates_of(problem, pool.rules, cover.rules)
+        say(f"choosing among {len(candidates)} rules")
+        left = None if deadline is None else deadline - time.monotonic()
+        choice = choose(problem, candidates, cover.length, left)
+        if choice is not None:
+            bound, n_candidates = choice.bound, choice.n_candidates
+            if choice.rules is not None:
+                cover.become(choice.rules)
+                pace.found_shorter()
+                tell(cover.length)
+    _cut(cover, max_total_length)
+    return Chosen(cover.rules, cover.is_enough(), bound, n_candidates)
+
+
+def _start(
+    cover: Cover,
+    grown: Sequence[Sequence[Leaf]],
+    random: np.random.Generator,
+    pool: Pool,
+    plan: _Plan,
+    pace: Pace,
+) -> None:
+    """The shortest of several first sets: STAIR's rules at several floors, and boxes."""
+    starts = []
+    for leaves in (*grown, None):
+        cover.become([])
+        if leaves is None:
+            construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
+        else:
+            _take_leaves(cover, leaves, pool)
+        if not cover.is_enough():
+            climb(cover, random, pool, pace, 0.5)
+        redraw(cover, list(cover.rules))
+        if cover.is_enough():
+            shrink(cover, lambda: pace.is_late)
+        rank = cover.length if cover.is_enough() else -cover.value
+        starts.append(((not cover.is_enough(), rank), list(cover.rules)))
+    cover.become(min(starts, key=lambda start: start[0])[1])
+
+
+def _cut(cover: Cover, most: int | None) -> None:
+    """Let go what costs least, down to a total length that somebody asked for."""
+    losses = Losses(cover)
+    while most is not None and cover.length > most:
+        losses.drop()
+    if most is not None:
+        redraw(cover, list(cover.rules))
+
+
+def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
+    """STAIR's own rules, those that cover enough outliers."""
+    problem = cover.problem
+    for box, label in boxes_of(problem.cells, leaves):
+        cover.aim_at(problem.labels.index(label))
+        rule = cover.place(box)
+        if rule.hits >= cover.least:
+            cover.add(rule)
+            pool.remember(rule)

@@ -1,0 +1,159 @@
+"""Codes in a file: written once as a compact Parquet file, read once for each pass."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from stair.columns import Column
+from stair.engines.counting import Block, Paths, count_block, n_cpus, no_counts, only_root
+from stair.errors import StairError
+from stair.io.packages import reason
+from stair.objective import Counts
+
+CODES: Final = "codes.parquet"
+ROOT: Final = "all-rows.npy"
+BYTES_TOGETHER: Final = 24 << 20  # of a row group: what is held at once while counting
+MOST_TOGETHER: Final = 1 << 19  # rows
+
+
+@contextlib.contextmanager
+def writing_codes(
+    folder: Path, sizes: Sequence[int], n_classes: int, pool: ThreadPoolExecutor
+) -> Iterator[Callable[[Block], None]]:
+    """Takes blocks and counts them; the file is there when all of them are, or not at all."""
+    n_columns = len(sizes)
+    together = min(MOST_TOGETHER, max(4096, BYTES_TOGETHER // (2 * n_columns)))
+    counts = no_counts(1, sizes, n_classes, range(n_columns))
+    pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    beside = folder / "codes.part"
+    writer: Any = None
+    waiting: list[Block] = []
+
+    def flush() -> None:
+        nonlocal writer
+        if not waiting:
+            return
+        columns = [np.concatenate([b.codes[j] for b in waiting]) for j in range(n_columns)]
+        labels = np.concatenate([b.labels for b in waiting])
+        waiting.clear()
+        names = [*(f"c{j}" for j in range(n_columns)), "label"]
+        table = pyarrow.table([*map(pyarrow.array, columns), pyarrow.array(labels)], names=names)
+        if writer is None:
+            writer = parquet.ParquetWriter(
+                beside,
+                table.schema,
+                compression="lz4",
+                use_dictionary=False,
+                column_encoding="BYTE_STREAM_SPLIT",  # the high bytes of small codes are zeros
+                write_page_checksum=True,
+                write_statistics=False,
+            )
+        writer.write_table(table, row_group_size=together)
+
+    def take(block: Block) -> None:
+        count_block(block, only_root(), sizes, range(n_columns), counts, pool)
+        waiting.append(block)
+        if sum(len(b.labels) for b in waiting) >= together:
+            flush()
+
+    try:
+        yield take
+        flush()
+        if writer is not None:
+            writer.close()
+            writer = None
+        np.save(folder / ROOT, counts)
+        beside.replace(folder / CODES)
+    except OSError as error:
+        full = error.errno == errno.ENOSPC or "No space left" in str(error)
+        why = "the disk is full" if full else reason(error)
+        raise StairError(
+            f'cannot write the codes to "{folder.parent}": {why}. Choose a place with '
+            "more room with --work (work=)."
+        ) from error
+    finally:
+        if writer is not None:
+            with contextlib.suppress(OSError):
+                writer.close()
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+class CodesCounter:
+    """Counts from a file of codes, a row group at a time; the next one is read meanwhile."""
+
+    def __init__(
+        self,
+        folder: Path,
+        columns: Sequence[Column],
+        sizes: Sequence[int],
+        totals: tuple[int, ...],
+    ) -> None:
+        self.columns, self.sizes, self.totals = columns, sizes, totals
+        self.n_passes = 0
+        self._path = folder / CODES
+        self._root = folder / ROOT
+
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        if paths.column[0] < 0 and len(columns) == len(self.columns):
+            return self._all_rows()
+        counts = no_counts(paths.n_slots, self.sizes, len(self.totals), columns)
+        n_rows = 0
+        self.n_passes += 1
+        with ThreadPoolExecutor(n_cpus()) as pool, self._blocks() as blocks:
+            for block in blocks:
+                n_rows += len(block.labels)
+                count_block(block, paths, self.sizes, columns, counts, pool)
+        if n_rows != sum(self.totals):
+            raise StairError(f"the codes have {n_rows:,} rows, not {sum(self.totals):,}; run again")
+        return counts
+
+    def _all_rows(self) -> Counts:
+        """Counted while the codes were written: that saves a pass."""
+        try:
+            counts: Counts = np.load(self._root, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise StairError(
+                f'the counts in "{self._root.parent}" cannot be read ({reason(error)}); run again.'
+            ) from error
+        return counts
+
+    @contextlib.contextmanager
+    def _blocks(self) -> Iterator[Iterator[Block]]:
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        try:
+            with parquet.ParquetFile(self._path, page_checksum_verification=True) as file:
+                yield _ahead(file.num_row_groups, lambda k: _block(file.read_row_group(k)))
+        except (OSError, pyarrow.ArrowException) as error:
+            gone = "are gone" if not self._path.exists() else f"cannot be read ({reason(error)})"
+            with contextlib.suppress(OSError):
+                self._path.unlink()  # a run that goes on must not find them
+            raise StairError(
+                f'the codes in "{self._path.parent}" {gone}; run again to make them anew.'
+            ) from error
+
+
+def _block(table: Any) -> Block:
+    arrays = [column.to_numpy() for column in table.columns]
+    return Block(arrays[:-1], arrays[-1])
+
+
+def _ahead(n: int, read: Callable[[int], Block]) -> Iterator[Block]:
+    """Each block in turn, while a thread reads the next."""
+    if not n:
+        return
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(read, 0)
+        for k in range(n):
+            block = coming.result()
+            if k + 1 < n:
+                coming = reader.submit(read, k + 1)
+            yield block

@@ -1,0 +1,221 @@
+"""From plain columns to codes: once per row, and then the rows are never looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import value_order
+from stair.columns import Binned, Categories, Column, Numbers, Times
+from stair.engines.counting import Block, Codes, bin_numbers, code_type
+from stair.errors import StairError
+from stair.labels import Labels, read_labels
+from stair.scale.edges import binned
+from stair.scale.options import Options
+from stair.scale.profile import Batch, Profile, Raw, Words, all_missing, times_of
+from stair.scale.sketch import Sketch
+from stair.table import WEEKDAYS, Field, part_of
+
+CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coding:
+    """How the rows of a table become codes.
+
+    `edges` are the bounds of a column's bins, or the values of its categories as they are stored
+    (sorted numbers, or the words themselves).
+    """
+
+    fields: tuple[Field, ...]
+    columns: tuple[Column, ...]
+    edges: tuple[tuple[Any, ...], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Codes of each column, "missing" included."""
+        return tuple(_n_values(column) + 1 for column in self.columns)
+
+    @property
+    def inexact(self) -> tuple[str, ...]:
+        """The columns whose cuts are at the bounds of bins and not between any two values."""
+        return tuple(c.name for c in self.columns if isinstance(c, Binned) and c.tops != c.bottoms)
+
+
+def _n_values(column: Column) -> int:
+    if isinstance(column, Binned):
+        return len(column.tops)
+    assert isinstance(column, Categories)
+    return len(column.values)
+
+
+def make_coding(fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int) -> Coding:
+    """Bins for numbers and times, and the categories in their order."""
+    columns: list[Column] = []
+    edges: list[tuple[Any, ...]] = []
+    for attribute, field in enumerate(fields):
+        column, bounds = _column(field, attribute, profiles[field.source], n_bins)
+        columns.append(column)
+        edges.append(tuple(bounds))
+    return Coding(tuple(fields), tuple(columns), tuple(edges))
+
+
+def _column(
+    field: Field, attribute: int, profile: Profile, n_bins: int
+) -> tuple[Column, Sequence[Any]]:
+    name = field.name
+    if field.part == "hour":
+        hours = Sketch()
+        hours.add(np.arange(24.0))
+        return binned(Numbers(name, attribute), hours, 24)
+    if field.part == "weekday":
+        days = sorted(WEEKDAYS, key=value_order)
+        return Categories(name, attribute, tuple(days)), days
+    if field.kind == "number":
+        return binned(Numbers(name, attribute), profile.sketch, n_bins)
+    if field.kind == "time":
+        return binned(Times(name, attribute, profile.whole_days), profile.sketch, n_bins)
+    values, _ = profile.values(name)
+    if profile.kind in ("number", "time"):
+        assert profile.sketch.distinct is not None
+        return Categories(name, attribute, tuple(values)), profile.sketch.distinct.tolist()
+    ordered = sorted(values, key=value_order)
+    return Categories(name, attribute, tuple(ordered)), ordered
+
+
+def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any, ...]]:
+    """The labels of the different values of a column, and those values."""
+    name = options.label
+    if not profile.n_rows:
+        raise StairError("the data has no rows; expected at least one row of values.")
+    if profile.kind == "time":
+        raise StairError(f'the label column "{name}" holds times; expected a verdict, such as 0/1')
+    values, counts = profile.values(name)
+    if profile.n_missing:
+        values, counts = [*values, None], [*counts, profile.n_missing]
+    if options.as_matrix:
+        verdict = _labels_as_they_are(values, options)
+    else:
+        verdict = read_labels(values, positive=options.positive, name=name, counts=counts)
+    if profile.kind == "number":
+        assert profile.sketch.distinct is not None
+        stored = tuple(profile.sketch.distinct.tolist())
+    else:
+        stored = tuple(values[: len(values) - bool(profile.n_missing)])
+    return verdict, stored
+
+
+def _labels_as_they_are(values: list[Any], options: Options) -> Labels:
+    """Classes in order, the larger of two being the outlier unless told otherwise."""
+    if None in values:
+        raise StairError(f'some labels in "{options.label}" are missing; leave those rows out')
+    order = sorted(values, key=value_order)
+    if len(order) < 2:
+        raise StairError(
+            f"y has only one class ({order[0]}), so there is nothing to tell apart; rules need at "
+            "least two classes"
+        )
+    positive = 1 if len(order) == 2 else None
+    if options.positive is not None:
+        if options.positive not in order or len(order) > 2:
+            raise StairError(f"pos_label={options.positive!r} needs two classes, y has {order}")
+        positive = order.index(options.positive)
+    codes = np.array([order.index(value) for value in values], dtype=np.int32)
+    return Labels(codes, tuple(order), positive, options.label)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coder:
+    """Codes and classes of any part of the table; rows without a label are left out."""
+
+    coding: Coding
+    label: str
+    stored: tuple[Any, ...]  # the label's different values, as they are stored
+    classes: NDArray[np.int32]  # the class of each of them; −1 is none
+
+    def __call__(self, batch: Batch, pool: ThreadPoolExecutor | None = None) -> Block:
+        classes = self.classes_of(batch)
+        known = np.flatnonzero(classes >= 0)
+        fields = range(len(self.coding.fields))
+
+        def code(j: int) -> Codes:
+            codes = _codes(self.coding, j, batch)
+            return codes if len(known) == len(classes) else codes[known]
+
+        codes = list(map(code, fields) if pool is None else pool.map(code, fields))
+        return Block(codes, classes[known].astype(np.uint8))
+
+    def classes_of(self, batch: Batch) -> NDArray[np.int32]:
+        """The class of each row, −1 where it has none."""
+        if all_missing(batch[self.label]):
+            return np.full(len(batch[self.label]), -1, dtype=np.int32)
+        of_code = np.append(self.classes[: len(self.stored)], np.int32(-1))
+        places = _places(batch[self.label], self.stored, self.label)
+        classes: NDArray[np.int32] = of_code[places]
+        return classes
+
+
+def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
+    """The codes of one column; the last one is "missing"."""
+    field, column, edges = coding.fields[j], coding.columns[j], coding.edges[j]
+    raw = batch[field.source]
+    size = _n_values(column) + 1
+    if all_missing(raw):
+        return np.full(len(raw), size - 1, dtype=code_type(size))
+    if isinstance(column, Categories):
+        if field.part == "weekday":
+            raw = _words(part_of(_times(raw), "weekday"))
+        return _places(raw, edges, field.name).astype(code_type(size))
+    if field.part == "hour":
+        values: NDArray[np.float64] = part_of(_times(raw), "hour")
+    elif field.kind == "time":
+        times = _times(raw)
+        values = times.astype(np.int64).astype(np.float64)
+        values[np.isnat(times)] = np.nan
+    else:
+        assert not isinstance(raw, Words)
+        values = raw
+    return bin_numbers(values, np.array(edges, dtype=np.float64), size)
+
+
+def _times(raw: Raw) -> NDArray[np.datetime64]:
+    if not isinstance(raw, Words):
+        return raw.astype("datetime64[us]")
+    times = np.append(times_of(map(str, raw.values)), np.datetime64("NaT", "us"))
+    found: NDArray[np.datetime64] = times[raw.codes]
+    return found
+
+
+def _words(array: NDArray[Any]) -> Words:
+    values = sorted({v for v in array.tolist() if v is not None})
+    place: dict[Any, int] = {v: k for k, v in enumerate(values)}
+    codes = [place.get(v, -1) for v in array.tolist()]
+    return Words(values, np.array(codes, dtype=np.int64))
+
+
+def _places(raw: Raw, stored: Sequence[Any], name: str) -> NDArray[np.int64]:
+    """The place of each value among those that are known; past the last one where missing."""
+    missing = len(stored)
+    if isinstance(raw, Words):
+        place = {(type(v) is bool, v): k for k, v in enumerate(stored)}
+        found = [place.get((type(v) is bool, v), -1) for v in raw.values]
+        of_code = np.array([*found, missing], dtype=np.int64)
+        places: NDArray[np.int64] = of_code[raw.codes]
+    else:
+        is_time = raw.dtype.kind == "M"
+        values = raw.astype("datetime64[us]").astype(np.int64) if is_time else raw
+        known = np.asarray(stored, dtype=values.dtype if len(stored) else np.float64)
+        gone = np.isnat(raw) if is_time else np.isnan(raw)
+        places = np.searchsorted(known, values).astype(np.int64)
+        places = np.minimum(places, max(missing - 1, 0))
+        if len(known):
+            places[known[places] != values] = -1
+        places[gone] = missing
+    if (places < 0).any():
+        raise StairError(CHANGED.format(name))
+    return places

@@ -1,0 +1,389 @@
+"""On a cluster: Dask holds the codes in the memory of its workers, and only counts travel.
+
+Every step is a map over the partitions and a sum by a tree of tasks. Dask knows how each block of
+codes was made, so that the blocks of a worker that dies are made again by the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from stair.columns import Column
+from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
+from stair.errors import StairError
+from stair.io.packages import optional, reason
+from stair.objective import Counts
+from stair.scale.coding import Coder, Coding, make_coding, read_verdict
+from stair.scale.options import Options, Progress
+from stair.scale.profile import (
+    Batch,
+    Profile,
+    Raw,
+    Words,
+    choose_fields,
+    merge_profiles,
+    profile_batch,
+)
+from stair.scale.sample import Judge, Look, Sample, add_tallies
+from stair.scale.work import Coded
+
+FAN_IN: Final = 8  # partial results that one task adds up
+PATIENCE: Final = 10.0  # seconds for a scheduler to answer
+BEAT: Final = 0.5  # seconds between looks at whether the scheduler is still there
+
+
+class Cluster:
+    """Where tasks run: a cluster by its client, or the threads of this process."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def compute(self, work: Any) -> Any:
+        """The result of a task; a scheduler that is gone is said, and never waited for."""
+        dask: Any = import_module("dask")
+
+        if self._client is None:
+            return dask.compute(work, scheduler="threads")[0]
+        with _in_words(self._client):
+            future = self._client.compute(work)
+            while True:
+                try:
+                    return future.result(timeout=BEAT)
+                except TimeoutError:
+                    self._check()
+
+    def _check(self) -> None:
+        if self._client.status not in ("running", "connecting"):
+            raise ConnectionError("the client is not connected any more")
+
+    def persist(self, works: list[Any]) -> list[Any]:
+        """The same tasks, whose results stay where they are made."""
+        dask: Any = import_module("dask")
+
+        if self._client is None:
+            return list(dask.persist(*works, scheduler="threads"))
+        with _in_words(self._client):
+            return list(self._client.persist(works))
+
+    def together(self, kept: list[Any]) -> list[list[Any]]:
+        """Kept results in groups that lie on one worker: what is made of a group stays there.
+
+        One group for each thread of a worker, so that a pass sends as many partial results as
+        there are threads, and not as many as there are partitions.
+        """
+        if self._client is None:
+            return [[each] for each in kept]
+        distributed: Any = import_module("distributed")
+        with _in_words(self._client):
+            futures = [distributed.futures_of(each)[0] for each in kept]
+            while not all(future.done() for future in futures):
+                with self._client.as_current(), contextlib.suppress(TimeoutError):
+                    distributed.wait(futures, timeout=BEAT)
+                self._check()
+            holders = self._client.who_has(futures)
+            threads = self._client.nthreads()
+        by_worker: dict[str, list[Any]] = {}
+        for each, future in zip(kept, futures, strict=True):
+            holder = sorted(holders.get(future.key) or [""])[0]
+            by_worker.setdefault(holder, []).append(each)
+        groups = []
+        for holder, members in by_worker.items():
+            n = max(1, threads.get(holder, 1))
+            groups += [members[k::n] for k in range(n) if members[k::n]]
+        return groups
+
+
+@contextlib.contextmanager
+def _in_words(client: Any) -> Iterator[None]:
+    """What can go wrong on a cluster, each in one sentence."""
+    distributed: Any = import_module("distributed")
+
+    address = getattr(getattr(client, "scheduler", None), "address", "the cluster")
+    try:
+        yield
+    except StairError:
+        raise
+    except distributed.KilledWorker as error:
+        raise StairError(
+            "several workers died on the same part of the data, probably for lack of memory; use "
+            "smaller partitions or larger workers."
+        ) from error
+    except (OSError, distributed.CancelledError, RuntimeError, AttributeError) as error:
+        if client.status in ("running", "connecting") and not isinstance(
+            error, distributed.CancelledError | ConnectionError
+        ):
+            raise StairError(f"the data cannot be read: {reason(error)}.") from error
+        raise StairError(f"the scheduler at {address} is gone; start it and run again.") from error
+    except Exception as error:
+        raise StairError(f"the data cannot be read: {reason(error)}.") from error
+
+
+@contextlib.contextmanager
+def connected(client: Any) -> Iterator[Cluster]:
+    """A cluster from a client, a scheduler's address, the client that is there, or none."""
+    if optional("dask.dataframe") is None or optional("distributed") is None:
+        raise StairError("the engine dask needs dask: pip install 'stair[dask]'")
+    distributed: Any = import_module("distributed")
+
+    if isinstance(client, str):
+        log = logging.getLogger("distributed.client")
+        level = log.level
+        log.setLevel(logging.CRITICAL)  # a scheduler that is gone is said by us, in a sentence
+        try:
+            own = distributed.Client(client, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            log.setLevel(level)
+            raise StairError(
+                f"no scheduler answers at {client} ({reason(error)}); expected an address such as "
+                "tcp://host:8786"
+            ) from error
+        try:
+            yield Cluster(own)
+        finally:
+            with contextlib.suppress(Exception):  # it may be gone, which was said already
+                own.close(timeout=2)
+            log.setLevel(level)
+        return
+    if client is None:
+        with contextlib.suppress(ValueError):
+            client = distributed.default_client()
+    yield Cluster(client)
+
+
+def open_frame(data: Any) -> tuple[Any, str]:
+    """A Dask DataFrame, as it is given or from a path, and what to call it."""
+    dd: Any = import_module("dask.dataframe")
+
+    if isinstance(data, str | os.PathLike):
+        try:
+            return dd.read_parquet(os.fspath(data)), Path(data).name
+        except Exception as error:
+            raise StairError(f"cannot read {os.fspath(data)}: {reason(error)}.") from error
+    if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
+        raise StairError(
+            f"the engine dask takes a Dask DataFrame or the path of Parquet files, but got "
+            f"{type(data).__name__}"
+        )
+    return data, ""
+
+
+def code_frame(
+    frame: Any,
+    source: str,
+    options: Options,
+    cluster: Cluster,
+    say: Progress,
+    coding: Coding | None = None,
+) -> tuple[Coded, DaskCounter]:
+    """Look at all columns once; then make codes, which stay on the workers.
+
+    Bins may be given, so that engines can be compared.
+    """
+    dask: Any = import_module("dask")
+
+    names = list(map(str, frame.columns))
+    with _reading(source):
+        parts = frame[options.wanted(names, source)].to_delayed()
+    say("pass 1, looking at the columns")
+    looked = [dask.delayed(_profile_part)(part) for part in parts]
+    profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
+    verdict, stored = read_verdict(profiles.pop(options.label), options)
+    fields, left_out = choose_fields(
+        profiles,
+        engine="dask",
+        include=options.include,
+        exclude=options.exclude,
+        kinds=options.kinds,
+        time_parts=options.time_parts,
+        as_matrix=options.as_matrix,
+    )
+    coding = coding or make_coding(fields, profiles, options.n_bins)
+    coder = dask.delayed(Coder(coding, options.label, stored, verdict.codes), traverse=False)
+    say("pass 2, making codes")
+    blocks = cluster.persist([dask.delayed(_code_part)(part, coder) for part in parts])
+    counter = DaskCounter(blocks, coding.columns, coding.sizes, len(verdict.classes), cluster)
+    coded = Coded(
+        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
+        counter.totals, left_out, len(names) - 1, source,
+    )  # fmt: skip
+    return coded, counter
+
+
+def sample_frame(
+    frame: Any, source: str, options: Options, cluster: Cluster, most: int, seed: int
+) -> tuple[Look, Callable[[Judge], Any]]:
+    """A look at all rows, and what counts rules on all of them."""
+    dask: Any = import_module("dask")
+
+    with _reading(source):
+        parts = frame[options.wanted(list(map(str, frame.columns)), source)].to_delayed()
+    looks = [
+        dask.delayed(_look_at_part)(part, options.label, most, [seed, k])
+        for k, part in enumerate(parts)
+    ]
+    look: Look = cluster.compute(_tree(looks, _merge_looks))[0]
+
+    def count(judge: Judge) -> Any:
+        shared = dask.delayed(judge, traverse=False)
+        counted = [dask.delayed(_judge_part)(part, shared) for part in parts]
+        return cluster.compute(_tree(counted, add_tallies))
+
+    return look, count
+
+
+@contextlib.contextmanager
+def _reading(source: str) -> Iterator[None]:
+    try:
+        yield
+    except StairError:
+        raise
+    except Exception as error:
+        raise StairError(f"cannot read {source or 'the data'}: {reason(error)}.") from error
+
+
+class DaskCounter:
+    """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
+
+    def __init__(
+        self,
+        blocks: list[Any],
+        columns: Sequence[Column],
+        sizes: Sequence[int],
+        n_classes: int,
+        cluster: Cluster,
+    ) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.n_passes = 0
+        self._groups, self._cluster, self._n_classes = cluster.together(blocks), cluster, n_classes
+        # Counted while the codes are made: that saves a pass.
+        self._root = self._sum(only_root(), range(len(columns)))
+        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        if paths.column[0] < 0 and len(columns) == len(self.columns):
+            return self._root
+        self.n_passes += 1
+        return self._sum(paths, columns)
+
+    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        dask: Any = import_module("dask")
+
+        asked = dask.delayed(
+            _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
+        )
+        counted = [dask.delayed(_count_parts)(group, asked) for group in self._groups]
+        counts: Counts = self._cluster.compute(_tree(counted, _add))
+        return counts
+
+
+class _Asked:
+    """What a worker has to know to count a block."""
+
+    def __init__(
+        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
+    ) -> None:
+        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
+
+
+def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+    """One task that joins the results of many, a few at a time and in their order."""
+    dask: Any = import_module("dask")
+
+    while len(tasks) > 1:
+        tasks = [
+            dask.delayed(join)(tasks[start : start + FAN_IN])
+            for start in range(0, len(tasks), FAN_IN)
+        ]
+    return tasks[0]
+
+
+# --- what workers run -----------------------------------------------------------------------------
+
+
+def _profile_part(frame: Any) -> dict[str, Profile]:
+    return profile_batch(batch_of(frame))
+
+
+def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
+    # Results may be used twice where a worker died, so none of them is changed.
+    return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
+
+
+def _look_at_part(frame: Any, label: str, most: int, seed: list[int]) -> tuple[Look, str]:
+    return Look.at(batch_of(frame), label, most, np.random.default_rng(seed)), label
+
+
+def _merge_looks(parts: list[tuple[Look, str]]) -> tuple[Look, str]:
+    label = parts[0][1]
+    whole = Look(Profile(), Sample(parts[0][0].sample.most))
+    for look, _ in parts:
+        whole.merge(look, label)
+    return whole, label
+
+
+def _judge_part(frame: Any, judge: Judge) -> Any:
+    return judge(batch_of(frame))
+
+
+def _code_part(frame: Any, coder: Coder) -> Block:
+    return coder(batch_of(frame))
+
+
+def _count_parts(blocks: list[Block], asked: _Asked) -> Counts:
+    counts = no_counts(asked.paths.n_slots, asked.sizes, asked.n_classes, asked.columns)
+    for block in blocks:
+        count_block(block, asked.paths, asked.sizes, asked.columns, counts)
+    return counts
+
+
+def _add(parts: list[Counts]) -> Counts:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def batch_of(frame: Any) -> Batch:
+    """The columns of a pandas frame as we know columns."""
+    return {str(name): plain_series(frame[name], str(name)) for name in frame.columns}
+
+
+def plain_series(series: Any, name: str) -> Raw:
+    import pandas as pd
+
+    kind = series.dtype
+    if pd.api.types.is_bool_dtype(kind) and not isinstance(kind, pd.CategoricalDtype):
+        gone = series.isna().to_numpy()
+        codes = series.fillna(False).to_numpy(dtype=bool).astype(np.int64)
+        return Words([False, True], np.where(gone, -1, codes))
+    if pd.api.types.is_numeric_dtype(kind):
+        numbers: Raw = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers
+    if pd.api.types.is_datetime64_any_dtype(kind):
+        zone = getattr(kind, "tz", None) or getattr(
+            getattr(kind, "pyarrow_dtype", None), "tz", None
+        )
+        if zone is not None:
+            series = pd.to_datetime(series, utc=True).dt.tz_localize(None)
+        times: Raw = series.astype("datetime64[us]").to_numpy()
+        return times
+    codes, values = pd.factorize(series)
+    listed = list(values)
+    odd = next((v for v in listed if not isinstance(v, str | bool | np.bool_)), None)
+    if odd is not None:
+        if all(hasattr(v, "isoformat") for v in listed):  # dates as objects
+            dates: Raw = pd.to_datetime(series).to_numpy(dtype="datetime64[us]")
+            return dates
+        raise StairError(
+            f'"{name}" holds {odd!r:.40}, which is neither a number, a time nor text; convert the '
+            "column first"
+        )
+    return Words([bool(v) if isinstance(v, np.bool_) else v for v in listed], codes)

@@ -1,0 +1,82 @@
+"""What a person may say about learning from data that does not fit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from stair.errors import StairError, no_such_column
+from stair.scale.edges import BINS
+
+Progress: TypeAlias = Callable[[str], None]
+
+ENGINES: Final = ("memory", "duckdb", "dask", "spark")
+LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
+# Measured: what a run takes besides, and what DuckDB's reader holds for a column of Parquet outside
+# of its own limit (pages of a megabyte, packed and unpacked).
+BESIDES: Final = 350 * 10**6
+A_COLUMN: Final = 2 * 10**6
+SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the table is read and coded."""
+
+    label: str
+    positive: Any = None
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    time_parts: bool = False
+    n_bins: int = BINS
+    table: str | None = None
+    query: str | None = None
+    as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
+
+    def wanted(self, names: Sequence[str], source: str) -> list[str]:
+        """The columns to read, in the order of the data."""
+        for name in (self.label, *(self.include or ()), *self.exclude, *self.kinds):
+            if name not in names:
+                raise no_such_column(name, names, source or "the data")
+        left = [n for n in names if n not in self.exclude]
+        chosen = [n for n in left if self.include is None or n in self.include or n == self.label]
+        return chosen if self.label in chosen else [*chosen, self.label]
+
+
+_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+def read_memory(given: str | int | None) -> int:
+    """Bytes, from "1GB", "800 MiB" or a number; half of the machine's where nothing is said."""
+    if given is None:
+        return max(LEAST_MEMORY, _physical() // 2)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?\s*", str(given).upper())
+    if found is None:
+        raise StairError(f"memory {given!r} is not understood; expected a size such as 1GB")
+    number, unit, binary = found.groups()
+    base = 1024 ** " KMGT".index(unit) if binary and unit else _UNITS[unit]
+    size = int(float(number) * base)
+    if size < LEAST_MEMORY:
+        raise StairError(f"memory {given} is too little; expected at least 512MiB")
+    return size
+
+
+def check_room(memory: int, n_columns: int) -> None:
+    """Refuse what would not stay within the memory that is allowed."""
+    needed = BESIDES + A_COLUMN * n_columns
+    if memory < needed:
+        raise StairError(
+            f"{n_columns:,} columns take about {needed / 1e9:.1f}GB to read, but memory is "
+            f"{memory / 1e9:.1f}GB; allow more with --memory, or leave columns out"
+        )
+
+
+def _physical() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4 << 30

@@ -1,0 +1,158 @@
+"""Rules from counts, with their evidence: all of it from passes over all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.columns import Binned, Categories, Column, Times
+from stair.engines.counting import Counter, only_root
+from stair.errors import StairError
+from stair.evidence import Rest, RuleEvidence, clause_evidence
+from stair.grow import Node, Step
+from stair.levels import Known, Pass, grow_by_level, recount
+from stair.objective import Counts, score_of
+from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.scale.options import Progress
+from stair.scale.work import Coded
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When growth ends."""
+
+    min_score: float
+    max_rule_length: int
+    max_total_length: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """Rules with what speaks for them, and the passes it took."""
+
+    rules: RuleSet
+    trace: tuple[Step, ...]
+    score: float
+    evidence: tuple[RuleEvidence, ...]
+    passes: tuple[Pass, ...]
+    depth: int = 0  # the most splits on the way to a rule
+    n_passes: int = 0  # over all rows, those of an earlier run that died included
+    missed: int = 0  # outliers that no outlier rule covers
+    rest: Rest = field(default_factory=lambda: Rest(0, 0))  # rows that no rule covers
+
+
+def learn_rules(
+    counter: Counter,
+    coded: Coded,
+    limits: Limits,
+    counts_at_once: int,
+    say: Progress,
+    known: Known | None = None,
+    on_level: Callable[[Known], None] | None = None,
+) -> Learned:
+    """STAIR by level, and a last pass that counts the rules that it keeps."""
+    n_rows = sum(coded.totals)
+
+    def told(found: Pass, known: Known) -> None:
+        if on_level is not None:
+            on_level(known)
+        rate = n_rows / max(found.seconds, 1e-9)
+        say(
+            f"level {found.number}: {found.n_counted} rules counted, {found.n_taken} splits taken, "
+            f"{rate:,.0f} rows/s"
+        )
+
+    say("learning, level by level")
+    found = grow_by_level(
+        counter,
+        min_score=limits.min_score,
+        max_rule_length=limits.max_rule_length,
+        max_total_length=limits.max_total_length,
+        positive=coded.positive,
+        counts_at_once=counts_at_once,
+        known=known,
+        on_pass=told,
+    )
+    growth = found.growth
+    started = time.perf_counter()
+    say("counting the rules on all rows")
+    nodes = list(growth.leaves())
+    counts = recount(counter, growth)
+    if [node.group.counts for node in nodes] != counts:
+        raise StairError("two passes over the data disagree; was it changed meanwhile? Run again")
+    seconds = time.perf_counter() - started
+    last = Pass(len(found.passes) + 1, len(nodes), len(growth.steps), seconds)
+    leaves = [
+        Leaf(node.clauses(), node.label, tuple(map(float, each)))
+        for node, each in zip(nodes, counts, strict=True)
+    ]
+    names = tuple(field.name for field in coded.coding.fields)
+    rules = rule_set_of(leaves, coded.classes, names, growth.root.label, coded.positive)
+    score = score_of(zip([n.label for n in nodes], counts, strict=True), coded.totals,
+                     coded.positive)  # fmt: skip
+    whole = counter.count(only_root(), range(len(counter.columns)))[0]
+    evidence = _evidence(rules, coded, whole)
+    depth = max(map(_depth, nodes))
+    missed = 0
+    if coded.positive is not None:
+        found_ones = sum(each.hits for each in evidence if each.rule.label == rules.positive)
+        missed = coded.totals[coded.positive] - found_ones
+    passes = (*found.passes, last)
+    return Learned(rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed)
+
+
+def _depth(node: Node) -> int:
+    depth = 0
+    while node.parent is not None:
+        node, depth = node.parent, depth + 1
+    return depth
+
+
+def _evidence(rules: RuleSet, coded: Coded, whole: Counts) -> tuple[RuleEvidence, ...]:
+    """What speaks for the rules. A clause is about one column, so the counts of all rows by that
+    column's codes say how many rows meet it."""
+    starts = np.cumsum([0, *coded.coding.sizes]).tolist()
+    by_name = {
+        column.name: (_representatives(column), whole[starts[j] : starts[j + 1]])
+        for j, column in enumerate(coded.coding.columns)
+    }
+
+    def met(clause: Clause) -> NDArray[np.int64]:
+        values, counts = by_name[clause.feature]
+        inside: NDArray[np.int64] = counts[clause.covers(values)].sum(axis=0)
+        return inside
+
+    totals = np.array(coded.totals)
+    found = []
+    for rule in rules.rules:
+        place = coded.classes.index(rule.label)
+        counts = np.array([count for _, count in rule.counts])
+        clauses = tuple(
+            clause_evidence(clause, met(clause), totals, place, coded.positive)
+            for clause in rule.clauses
+        )
+        share = float(counts[place] / totals[place]) if totals[place] else float("nan")
+        hits = int(counts[place])
+        found.append(RuleEvidence(rule, int(counts.sum()), hits, share, hits, clauses))
+    return tuple(found)
+
+
+def _representatives(column: Column) -> NDArray[Any]:
+    """One value for each code, the missing one last, as clauses read them."""
+    if isinstance(column, Categories):
+        values = np.empty(len(column.values) + 1, dtype=object)
+        values[:-1] = column.values
+        return values
+    assert isinstance(column, Binned)
+    tops = np.array([*column.tops, np.nan])
+    if not isinstance(column.inner, Times):
+        return tops
+    times = np.full(len(tops), np.datetime64("NaT", "us"))
+    times[:-1] = tops[:-1].astype(np.int64).astype("datetime64[us]")
+    return times

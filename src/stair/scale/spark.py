@@ -1,0 +1,229 @@
+"""On Spark: the same seam through `mapInArrow`, which hands record batches to Python.
+
+Workers need stair installed, and nothing else. Codes are a DataFrame that Spark persists; a pass
+maps its partitions to counts that are not zero, and Spark adds them up.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from stair.columns import Column
+from stair.engines.counting import Block, Paths, code_type, count_block, no_counts, only_root
+from stair.errors import StairError
+from stair.io.packages import optional, reason
+from stair.objective import Counts
+from stair.scale.arrow import arrow_batch
+from stair.scale.coding import Coder, Coding, make_coding, read_verdict
+from stair.scale.options import Options, Progress
+from stair.scale.profile import Profile, choose_fields, merge_profiles, profile_batch
+from stair.scale.sample import Judge, Look, Sample, add_tallies
+from stair.scale.work import Coded
+
+_BLOB = "part int, blob binary"
+
+
+def open_spark(data: Any) -> Any:
+    """A Spark DataFrame."""
+    if optional("pyspark") is None:
+        raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
+    if not hasattr(data, "mapInArrow"):
+        raise StairError(
+            f"the engine spark takes a Spark DataFrame, but got {type(data).__name__}; read it "
+            "first, as with spark.read.parquet(...)"
+        )
+    return data
+
+
+def code_spark(
+    frame: Any, options: Options, say: Progress, coding: Coding | None = None
+) -> tuple[Coded, SparkCounter]:
+    """Look at all columns once; then make codes, which Spark keeps.
+
+    Bins may be given, so that engines can be compared.
+    """
+    names = list(frame.columns)
+    data = frame.select(*(_quoted(name) for name in options.wanted(names, "")))
+    say("pass 1, looking at the columns")
+    parts = _gathered(data, _Profiling())
+    profiles: dict[str, Profile] = merge_profiles(parts)
+    verdict, stored = read_verdict(profiles.pop(options.label), options)
+    fields, left_out = choose_fields(
+        profiles,
+        engine="spark",
+        include=options.include,
+        exclude=options.exclude,
+        kinds=options.kinds,
+        time_parts=options.time_parts,
+        as_matrix=options.as_matrix,
+    )
+    coding = coding or make_coding(fields, profiles, options.n_bins)
+    say("pass 2, making codes")
+    schema = ", ".join([*(f"c{j} int" for j in range(len(fields))), "label int"])
+    coder = Coder(coding, options.label, stored, verdict.codes)
+    codes = data.mapInArrow(_Coding(coder), schema).persist()
+    counter = SparkCounter(codes, coding.columns, coding.sizes, len(verdict.classes))
+    coded = Coded(
+        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
+        counter.totals, left_out, len(names) - 1, "",
+    )  # fmt: skip
+    return coded, counter
+
+
+def sample_spark(
+    frame: Any, options: Options, most: int, seed: int
+) -> tuple[Look, Callable[[Judge], Any]]:
+    """A look at all rows, and what counts rules on all of them."""
+    data = frame.select(*(_quoted(n) for n in options.wanted(list(frame.columns), "")))
+    look = Look(Profile(), Sample(most))
+    for part in _gathered(data, _Looking(options.label, most, seed)):
+        look.merge(part, options.label)
+
+    def count(judge: Judge) -> Any:
+        return add_tallies(_gathered(data, _Judging(judge)))
+
+    return look, count
+
+
+class SparkCounter:
+    """Counts from a DataFrame of codes."""
+
+    def __init__(
+        self, codes: Any, columns: Sequence[Column], sizes: Sequence[int], n_classes: int
+    ) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.n_passes = 0
+        self._codes, self._n_classes = codes, n_classes
+        self._root = self._sum(only_root(), range(len(columns)))
+        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+
+    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        if paths.column[0] < 0 and len(columns) == len(self.columns):
+            return self._root
+        self.n_passes += 1
+        return self._sum(paths, columns)
+
+    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
+        asked = _Counting(paths, tuple(self.sizes), tuple(columns), self._n_classes)
+        counted = self._codes.mapInArrow(asked, "place long, n long")
+        with _in_words():
+            rows = counted.groupBy("place").sum("n").collect()
+        counts = no_counts(paths.n_slots, self.sizes, self._n_classes, columns)
+        flat = counts.reshape(-1)
+        for place, n in rows:
+            flat[place] = n
+        return counts
+
+    def close(self) -> None:
+        self._codes.unpersist()
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    try:
+        yield
+    except StairError:
+        raise
+    except Exception as error:
+        said = [line for line in str(error).splitlines() if "StairError: " in line]
+        if said:  # raised by a worker, and wrapped by Spark
+            raise StairError(said[-1].partition("StairError: ")[2]) from error
+        if "No module named 'stair'" in str(error):
+            raise StairError(
+                "Spark's workers have no stair; install it there, or set PYSPARK_PYTHON to a "
+                "Python that has it"
+            ) from error
+        raise StairError(f"Spark cannot read the data: {reason(error)}.") from error
+
+
+def _gathered(data: Any, work: Any) -> list[Any]:
+    """What a worker finds out about each partition, in the order of the partitions."""
+    with _in_words():
+        rows = data.mapInArrow(work, _BLOB).collect()
+    # Made by our own workers a moment ago, and read by nobody else.
+    return [pickle.loads(row.blob) for row in sorted(rows, key=lambda row: int(row.part))]
+
+
+# --- what workers run -------------------------------------------------------------------------
+
+
+def _blob(found: Any) -> Iterator[Any]:
+    pyarrow: Any = import_module("pyarrow")
+    part = import_module("pyspark").TaskContext.get().partitionId()
+    yield pyarrow.RecordBatch.from_arrays(
+        [pyarrow.array([part], pyarrow.int32()), pyarrow.array([pickle.dumps(found)])],
+        names=["part", "blob"],
+    )
+
+
+class _Profiling:
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        parts = [profile_batch(arrow_batch(batch)) for batch in batches if batch.num_rows]
+        return _blob(merge_profiles(parts))
+
+
+class _Looking:
+    def __init__(self, label: str, most: int, seed: int) -> None:
+        self.label, self.most, self.seed = label, most, seed
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        part = import_module("pyspark").TaskContext.get().partitionId()
+        rng = np.random.default_rng([self.seed, part])
+        look = Look(Profile(), Sample(self.most))
+        for batch in batches:
+            if batch.num_rows:
+                look.add(arrow_batch(batch), self.label, rng)
+        return _blob(look)
+
+
+class _Judging:
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        found = [self.judge(arrow_batch(batch)) for batch in batches if batch.num_rows]
+        return _blob(add_tallies(found)) if found else iter(())
+
+
+class _Coding:
+    def __init__(self, coder: Coder) -> None:
+        self.coder = coder
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        pyarrow: Any = import_module("pyarrow")
+        names = [*(f"c{j}" for j in range(len(self.coder.coding.columns))), "label"]
+        for batch in batches:
+            if batch.num_rows:
+                block = self.coder(arrow_batch(batch))
+                arrays = [a.astype(np.int32) for a in (*block.codes, block.labels)]
+                yield pyarrow.RecordBatch.from_arrays(list(map(pyarrow.array, arrays)), names)
+
+
+class _Counting:
+    def __init__(
+        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
+    ) -> None:
+        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        pyarrow: Any = import_module("pyarrow")
+        counts = no_counts(self.paths.n_slots, self.sizes, self.n_classes, self.columns)
+        for batch in batches:
+            *codes, labels = (array.to_numpy() for array in batch.columns)
+            narrow = [c.astype(code_type(n)) for c, n in zip(codes, self.sizes, strict=True)]
+            block = Block(narrow, labels.astype(np.uint8))
+            count_block(block, self.paths, self.sizes, self.columns, counts)
+        places = np.flatnonzero(counts)
+        yield pyarrow.RecordBatch.from_arrays(
+            [pyarrow.array(places), pyarrow.array(counts.reshape(-1)[places])], ["place", "n"]
+        )

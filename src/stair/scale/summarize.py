@@ -1,0 +1,329 @@
+"""A Summary of data that does not fit: the rows are read in parts, and never kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from stair.errors import StairError
+from stair.io.stream import files_of, open_stream
+from stair.labels import Labels
+from stair.learn import Learner
+from stair.levels import Known
+from stair.scale.codes import CODES, CodesCounter
+from stair.scale.duckdb import code_table, sample_table, told_batches
+from stair.scale.options import (
+    ENGINES,
+    SAMPLE,
+    Options,
+    Progress,
+    check_room,
+    read_memory,
+)
+from stair.scale.rules import Learned, Limits, learn_rules
+from stair.scale.sample import Judge, add_tallies, learn_from_sample
+from stair.scale.work import (
+    Coded,
+    load_coded,
+    load_levels,
+    save_coded,
+    save_levels,
+    work_folder,
+)
+from stair.table import Field
+
+# Bytes of counts that one task of a worker may make.
+COUNTS_ON_WORKERS: Final = 64 << 20
+
+if TYPE_CHECKING:
+    from stair.summary import Summary
+
+
+def summarize_large(
+    data: Any,
+    labels: Any,
+    scores: Any,
+    detector: Any,
+    *,
+    engine: str,
+    method: str,
+    min_score: float,
+    max_rule_length: int,
+    max_total_length: int | None,
+    positive: Any,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+    time_parts: bool,
+    validate: int,
+    random_state: int | None,
+    table: str | None,
+    query: str | None,
+    name: str | None,
+    say: Progress,
+    memory: str | int | None,
+    work: str | Path | None,
+    bins: int,
+    sample: int,
+    client: Any,
+    others: dict[str, Any],
+) -> Summary:
+    """What `summarize` does with an engine other than memory."""
+    if engine not in ENGINES:
+        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
+    _check(engine, labels, scores, detector, validate, bins, sample)
+    options = Options(
+        labels, positive, None if include is None else tuple(include), tuple(exclude),
+        dict(kinds or {}), time_parts, bins, table, query,
+    )  # fmt: skip
+    limits = Limits(min_score, max_rule_length, max_total_length)
+    settings = {
+        "method": method,
+        "min_score": min_score,
+        "max_rule_length": max_rule_length,
+        "max_total_length": max_total_length,
+        "time_parts": time_parts,
+        "engine": engine,
+        "bins": bins,
+        "random_state": random_state,
+    }
+    if method != "stair":
+        settings |= {"sample": sample}
+
+        def learner(fields: tuple[Field, ...], verdict: Labels) -> Learner:
+            return Learner(
+                fields, method, min_score, max_rule_length, max_total_length, verdict, say,
+                random_state=random_state, **others,
+            )  # fmt: skip
+
+        coded, learned = _by_sample(
+            data, engine, options, sample, random_state or 0, learner, memory, work, client, say
+        )
+    elif engine == "dask":
+        coded, learned = learn_from_frame(data, options, limits, client, say)
+    elif engine == "spark":
+        coded, learned = learn_from_spark(data, options, limits, say)
+    else:
+        coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
+    return _summary(coded, learned, method, min_score, settings, name)
+
+
+def fit_large(
+    data: Any,
+    label: Any,
+    engine: str,
+    limits: Limits,
+    *,
+    positive: Any,
+    bins: int,
+    memory: str | int | None,
+    client: Any,
+) -> tuple[Coded, Learned]:
+    """What an estimator does with an engine other than memory: numbers only, labels as they are."""
+    if engine not in ENGINES:
+        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
+    _check(engine, label, None, None, 0, bins, SAMPLE)
+    options = Options(label, positive, n_bins=bins, as_matrix=True)
+
+    def say(_: str) -> None:
+        return
+
+    if engine == "dask":
+        return learn_from_frame(data, options, limits, client, say)
+    if engine == "spark":
+        return learn_from_spark(data, options, limits, say)
+    return learn_from_files(data, options, limits, read_memory(memory), None, say)
+
+
+def learn_from_files(
+    data: Any,
+    options: Options,
+    limits: Limits,
+    memory: int,
+    work: str | Path | None,
+    say: Progress,
+) -> tuple[Coded, Learned]:
+    """STAIR through DuckDB, within so much memory. What an earlier run has done is found again."""
+    if not isinstance(data, str | os.PathLike):
+        raise StairError(
+            f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
+            "pattern such as 'data/*.parquet'"
+        )
+    with prepared(data, options, memory, work, say) as (folder, coded):
+        counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
+
+        def keep(known: Known) -> None:
+            save_levels(folder, limits.max_rule_length, known)
+
+        known = load_levels(folder, limits.max_rule_length)
+        learned = learn_rules(counter, coded, limits, memory // 6, say, known, keep)
+        return coded, dataclasses.replace(learned, n_passes=2 + known.n_passes)
+
+
+def learn_from_frame(
+    data: Any, options: Options, limits: Limits, client: Any, say: Progress
+) -> tuple[Coded, Learned]:
+    """STAIR on a cluster, or on the threads of this process where there is none."""
+    from stair.scale.dask import code_frame, connected, open_frame
+
+    with connected(client) as cluster:
+        frame, source = open_frame(data)
+        coded, counter = code_frame(frame, source, options, cluster, say)
+        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
+
+
+def learn_from_spark(
+    data: Any, options: Options, limits: Limits, say: Progress
+) -> tuple[Coded, Learned]:
+    """STAIR on Spark."""
+    from stair.scale.spark import code_spark, open_spark
+
+    coded, counter = code_spark(open_spark(data), options, say)
+    try:
+        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
+    finally:
+        counter.close()
+    return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
+
+
+def _by_sample(
+    data: Any,
+    engine: str,
+    options: Options,
+    most: int,
+    seed: int,
+    learner: Callable[[tuple[Field, ...], Labels], Learner],
+    memory: str | int | None,
+    work: str | Path | None,
+    client: Any,
+    say: Progress,
+) -> tuple[Coded, Learned]:
+    """Any other method: learned from a sample in memory, counted on all rows."""
+    if engine == "dask":
+        from stair.scale.dask import connected, open_frame, sample_frame
+
+        with connected(client) as cluster:
+            frame, source = open_frame(data)
+            say("pass 1, drawing a sample")
+            look, count = sample_frame(frame, source, options, cluster, most, seed)
+            n_columns = len(frame.columns) - 1
+            return learn_from_sample(look, count, options, learner, n_columns, source, say)
+    if engine == "spark":
+        from stair.scale.spark import open_spark, sample_spark
+
+        say("pass 1, drawing a sample")
+        look, count = sample_spark(open_spark(data), options, most, seed)
+        return learn_from_sample(look, count, options, learner, len(data.columns) - 1, "", say)
+    with (
+        tempfile.TemporaryDirectory(prefix="stair-", dir=work) as folder,
+        open_stream(
+            data,
+            table=options.table,
+            query=options.query,
+            memory=_for_duckdb(read_memory(memory)),
+            spill=Path(folder),
+        ) as stream,
+    ):
+        check_room(read_memory(memory), len(options.wanted(stream.names, stream.source)))
+        look, wanted = sample_table(stream, options, most, seed, say)
+
+        def count(judge: Judge) -> Any:
+            parts = told_batches(stream, wanted, "pass 2, counting the rules", say)
+            return add_tallies(map(judge, parts))
+
+        n_columns = len(stream.names) - 1
+        return learn_from_sample(look, count, options, learner, n_columns, stream.source, say)
+
+
+def _for_duckdb(memory: int) -> int:
+    """What is left for DuckDB: the interpreter, its libraries and a batch take a third of a
+    gigabyte, and counts as much as DuckDB."""
+    return max(96 << 20, (memory - (384 << 20)) // 2)
+
+
+@contextmanager
+def prepared(
+    data: str | os.PathLike[str], options: Options, memory: int, work: Any, say: Progress
+) -> Iterator[tuple[Path, Coded]]:
+    """The folder of a run with the codes in it: made now, or by an earlier run."""
+    about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
+    with work_folder(work, about) as folder:
+        coded = load_coded(folder) if (folder / CODES).exists() else None
+        if coded is None:
+            for old in folder.glob("levels-*.json"):
+                old.unlink()
+            with open_stream(
+                data,
+                table=options.table,
+                query=options.query,
+                memory=_for_duckdb(memory),
+                spill=folder / "spill",
+            ) as stream:
+                check_room(memory, len(options.wanted(stream.names, stream.source)))
+                coded = code_table(stream, options, folder, say)
+            save_coded(folder, coded)
+        else:
+            say("the codes of an earlier run are there")
+        yield folder, coded
+
+
+def _check(
+    engine: str, labels: Any, scores: Any, detector: Any, validate: int, bins: int, sample: int
+) -> None:
+    if scores is not None or detector is not None or not isinstance(labels, str):
+        raise StairError(
+            f"the engine {engine} takes the verdict as a column of the data: give its name as "
+            "labels= (--label); scores and detectors need the engine memory"
+        )
+    if validate:
+        raise StairError(f"the engine {engine} has no folds; leave validate= (--validate) out")
+    if not 2 <= bins <= 65_000:
+        raise StairError(f"bins={bins}; expected from 2 to 65,000")
+    if sample < 100:
+        raise StairError(f"sample={sample}; expected at least 100 rows")
+
+
+def binned_note(coded: Coded, bins: int) -> tuple[str, ...]:
+    """Which cuts are not exact; nothing where all are."""
+    names = coded.coding.inexact
+    if not names:
+        return ()
+    shown = ", ".join(names[:6]) + (f", … {len(names) - 6} more" if len(names) > 6 else "")
+    return (f"cuts are at the bounds of up to {bins:,} bins in {shown}; others are exact",)
+
+
+def _summary(
+    coded: Coded,
+    learned: Learned,
+    method: str,
+    min_score: float,
+    settings: dict[str, Any],
+    name: str | None,
+) -> Summary:
+    from stair.summary import Summary, library_versions
+
+    return Summary(
+        rules=learned.rules,
+        fields=coded.coding.fields,
+        evidence=learned.evidence,
+        rest=learned.rest,
+        method=method,
+        score=learned.score,
+        min_score=min_score,
+        n_rows=sum(coded.totals),
+        n_columns=coded.n_columns,
+        meaning=coded.meaning,
+        source=name or coded.source,
+        left_out=coded.left_out,
+        notes=(*coded.notes, *binned_note(coded, settings["bins"])),
+        settings={**settings, "passes": learned.n_passes},
+        versions=library_versions(),
+        trace=learned.trace,
+        unexplained=learned.missed,
+    )

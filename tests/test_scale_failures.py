@@ -1,0 +1,198 @@
+"""What goes wrong with large data, done for real: a plain sentence, and nothing left behind."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import stair
+from large import files, mixed
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where runs put their folders; each test ends with a look that it is empty."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def _refused(data: Any, match: str, temporary: Path, **options: Any) -> None:
+    options = {"labels": "label", "engine": "duckdb", "min_score": 0.9, **options}
+    with pytest.raises(stair.StairError, match=match) as caught:
+        stair.summarize(data, **options)
+    assert "\n" not in str(caught.value)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_without_files_and_a_pattern_without_matches(
+    tmp_path: Path, temporary: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    _refused(empty, "no Parquet or CSV file in the folder", temporary)
+    _refused(empty / "*.parquet", "no file matches", temporary)
+    _refused(tmp_path / "not" / "there.parquet", "there is no folder", temporary)
+    (empty / "notes.docx").write_text("hello")
+    _refused(empty / "notes.docx", "cannot be read in parts", temporary)
+    (empty / "a.parquet").write_bytes(b"")
+    _refused(empty, "a.parquet is empty", temporary)
+    (empty / "b.csv").write_text("a,label\n1,0\n")
+    _refused(empty, "mixes .csv, .parquet files", temporary)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda f: f.drop(columns="size"), 'part-1.parquet lacks a column "size"'),
+        (
+            lambda f: f.assign(more=1),
+            'part-1.parquet has a column "more" that part-0.parquet lacks',
+        ),
+        (lambda f: f.assign(size=f["size"].astype(str)), '"size" is BIGINT in part-0.*VARCHAR'),
+    ],
+)
+def test_a_file_with_another_schema(
+    tmp_path: Path,
+    temporary: Path,
+    change: Callable[[pd.DataFrame], pd.DataFrame],
+    match: str,
+) -> None:
+    frame = mixed(0, 300)
+    pattern = files(frame, tmp_path / "data")
+    change(frame).to_parquet(tmp_path / "data" / "part-1.parquet", index=False)
+    _refused(pattern, match, temporary)
+
+
+def test_a_corrupt_row_group(tmp_path: Path, temporary: Path) -> None:
+    """The footer is whole and the file opens; the bytes of one column chunk are not."""
+    pattern = files(mixed(0), tmp_path / "data")
+    path = tmp_path / "data" / "part-1.parquet"
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    damaged = bytearray(path.read_bytes())
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    for k in range(start + 30, start + chunk.total_compressed_size, 7):
+        damaged[k] ^= 0xFF
+    path.write_bytes(damaged)
+    _refused(pattern, "cannot read .* it may be damaged", temporary)
+
+
+def test_a_file_cut_short(tmp_path: Path, temporary: Path) -> None:
+    pattern = files(mixed(0), tmp_path / "data")
+    path = tmp_path / "data" / "part-2.parquet"
+    path.write_bytes(path.read_bytes()[:-100])
+    _refused(pattern, "cannot read part-2.parquet, it may be damaged", temporary)
+
+
+@pytest.mark.parametrize("moment", ["pass 1", "pass 2"])
+def test_a_file_that_vanishes_between_passes(tmp_path: Path, temporary: Path, moment: str) -> None:
+    pattern = files(mixed(0), tmp_path / "data")
+    path = tmp_path / "data" / "part-1.parquet"
+
+    def vanish(message: str) -> None:
+        if message.startswith(moment):
+            path.unlink(missing_ok=True)
+
+    _refused(pattern, "part-1.parquet is gone", temporary, progress=vanish)
+
+
+def test_a_file_that_changes_between_passes(tmp_path: Path, temporary: Path) -> None:
+    pattern = files(mixed(0), tmp_path / "data")
+
+    def change(message: str) -> None:
+        if message.startswith("pass 1"):
+            mixed(1, 700).to_parquet(tmp_path / "data" / "part-1.parquet", index=False)
+
+    _refused(pattern, "part-1.parquet changed while it was read", temporary, progress=change)
+
+
+def test_codes_that_vanish_or_break_between_levels(tmp_path: Path, temporary: Path) -> None:
+    """The codes are the run's own file, and somebody cleans up too early."""
+    pattern = files(mixed(0), tmp_path / "data")
+
+    def vanish(message: str) -> None:
+        if message.startswith("level 2"):
+            next(temporary.glob("*/codes.parquet")).unlink()
+
+    _refused(pattern, "the codes in .* are gone; run again", temporary, progress=vanish)
+
+    def damage(message: str) -> None:
+        if message.startswith("level 2"):
+            path = next(temporary.glob("*/codes.parquet"))
+            damaged = bytearray(path.read_bytes())
+            for k in range(40, len(damaged) // 2, 5):
+                damaged[k] ^= 0x55
+            path.write_bytes(damaged)
+
+    _refused(pattern, "the codes in .* cannot be read", temporary, progress=damage)
+
+
+COMMAND = [sys.executable, "-m", "stair.cli", "summarize"]
+LIMITED = """
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+sys.argv = ["stair", *sys.argv[1:]]
+runpy.run_module("stair.cli", run_name="__main__")
+"""
+
+
+def test_a_file_that_must_not_grow(tmp_path: Path) -> None:
+    """The system's own limit on the size of files stands in for a disk where none can be made."""
+    pattern = files(mixed(0), tmp_path / "data")
+    work = tmp_path / "work"
+    work.mkdir()
+    options = [pattern, "--label", "label", "--engine", "duckdb", "--work", str(work)]
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, "summarize", *options], capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("stair: cannot write the codes")
+    assert done.stderr.count("\n") == 1
+    assert not list(work.glob("*/codes*"))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A disk of 64 kB, made for this test."""
+    if shutil.which("unshare") is None:
+        pytest.skip("no unshare here, so no disk can be made")
+    mount = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=64k none "$0" && exec "$@"']
+    work = tmp_path / "disk"
+    work.mkdir()
+    if subprocess.run([*mount, str(work), "true"], capture_output=True).returncode:
+        pytest.skip("this user may not mount, so no disk can be made")
+    pattern = files(mixed(0, 30_000), tmp_path / "data")
+    look = "import os,subprocess,sys; c=subprocess.run(sys.argv[2:]).returncode; "
+    look += (
+        'print(sum(map(len, (f for _, _, f in os.walk(sys.argv[1])))), "files left"); sys.exit(c)'
+    )
+    options = [pattern, "--label", "label", "--engine", "duckdb"]
+    command = [*mount, str(work), sys.executable, "-c", look, str(work), *COMMAND, *options]
+    environment = {"TMPDIR": str(work), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("stair: cannot write the codes")
+    assert "the disk is full" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == "0 files left\n"
+
+
+def test_the_command_reads_patterns(tmp_path: Path) -> None:
+    """`stair summarize 'data/*.parquet' --engine duckdb --memory 1GB`, as in the manual."""
+    pattern = files(mixed(0, 1000), tmp_path / "data")
+    sql = tmp_path / "rules.sql"
+    options = ["--label", "label", "--engine", "duckdb", "--memory", "1GB", "--sql", str(sql)]
+    done = subprocess.run([*COMMAND, pattern, *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1,000 rows" in done.stdout
+    assert 'FROM "data"' in sql.read_text() or "FROM data" in sql.read_text()

@@ -79,6 +79,50 @@ def test_a_quick_run_answers_all_questions(quick: tuple[Path, str, str]) -> None
     assert re.search(r"^\d+ of \d+: ", err, re.M)
 
 
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def test_claims_are_what_the_tables_say(quick: tuple[Path, str, str]) -> None:
+    """Counted again from the CSV files; rules below the floor are never the shorter ones."""
+    for folder in (quick[0], RESULTS):
+        judged = {(c["question"], c["claim"]): c for c in _rows(folder / "claims.csv")}
+        for question in ("q1", "q7"):
+            at = {
+                (row["data"], row["method"]): int(row["length"])
+                if row["above the floor"] == "yes"
+                else 10**9
+                for row in _rows(folder / f"{question}.csv")
+                if row["length"]
+            }
+            for one, other in (("STAIR", "ID3"), ("STAIR", "CART"), ("L-STAIR", "STAIR")):
+                names = [data for data, method in at if method == one]
+                holds = sum(at[data, one] < at[data, other] for data in names)
+                claim = judged[question, f"{one} is shorter than {other}"]
+                assert (int(claim["holds"]), int(claim["of"])) == (holds, len(names))
+                assert claim["verdict"] == ("pass" if holds == len(names) else "fail")
+        starts = {
+            (row["data"], row["n"]): int(row["length"])
+            if row["above the floor"] == "yes"
+            else 10**9
+            for row in _rows(folder / "q4.csv")
+            if row["length"] and row["method"] == "L-STAIR"
+        }
+        plain = {
+            row["data"]: int(row["length"])
+            for row in _rows(folder / "q1.csv")
+            if row["length"] and row["method"] == "STAIR"
+        }
+        claim = judged["q4", "L-STAIR is shorter than STAIR from any n"]
+        assert int(claim["holds"]) == sum(n < plain[data] for (data, _), n in starts.items())
+        last: dict[str, float] = {}
+        for row in _rows(folder / "q6.csv"):
+            assert float(row["M"]) >= last.get(row["data"], 0.0)
+            last[row["data"]] = float(row["M"])
+        assert judged["q6", "M never decreases"]["verdict"] == "pass"
+
+
 def test_each_figure_has_its_rows_beside_it(quick: tuple[Path, str, str]) -> None:
     for folder in (quick[0], RESULTS):
         figures = [p for p in folder.iterdir() if p.suffix in (".png", ".svg")]
@@ -154,6 +198,22 @@ def test_without_the_files_a_quick_run_makes_up_its_data(tmp_path: Path) -> None
     assert "no data was found; name its folder with --data-dir DIR" in full.stderr
 
 
+def test_another_version_or_other_data_is_another_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A result is taken as done only for the same task, data and version of stair."""
+    find_experiments()
+    from experiments import tasks
+
+    store, one = tasks.Store(tmp_path), tasks.task("Pima", "stair", floor=0.8)
+    store.put(one, "sum", {"result": {"length": 39}})
+    assert store.get(one, "sum") is not None
+    assert store.get(one, "other sum") is None
+    assert store.get(tasks.task("Pima", "stair", floor=0.7), "sum") is None
+    monkeypatch.setattr(tasks, "__version__", "999")
+    assert store.get(one, "sum") is None
+
+
 def test_bad_input_is_one_sentence(tmp_path: Path, data: Path) -> None:
     for words, said in (
         (["q9"], "question 'q9'; expected q1, q2"),
@@ -185,9 +245,7 @@ def test_every_constant_has_a_source() -> None:
 
 def test_the_committed_results_are_of_a_full_run() -> None:
     """Differences add up, the page is made from them, and what is missing says so."""
-    with (RESULTS / "q1.csv").open(encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    for row in rows:
+    for row in _rows(RESULTS / "q1.csv"):
         if row["data"] == "Thursday-01-03":
             assert row["status"] == "not run here"
             continue

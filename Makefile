@@ -1,13 +1,14 @@
 # Two commands do everything on a machine with Python >= 3.11, make and git:
 #   make demo   install, run the main job on the embedded sample, leave its result in demo/
 #   make test   install what the tests need, then lint, types and all tests
+# And one runs the paper's experiments: make reproduce, or make reproduce DATA=folder
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format types bench docs clean
+.PHONY: demo test lint format types bench docs reproduce clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -43,6 +44,11 @@ docs: $(VENV)/core
 bench: $(VENV)/test
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
+
+DATA ?=
+reproduce: $(VENV)/test
+	$(BIN)/stair reproduce all $(if $(DATA),--data-dir $(DATA))
+	$(BIN)/python -m experiments.page
 
 clean:
 	rm -rf $(VENV) build demo site *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*.so

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from stair.checkout import reproduce
+
 if TYPE_CHECKING:
     from stair.export import SavedRules
     from stair.summary import Summary
@@ -492,6 +494,8 @@ def _saved(path: Path) -> SavedRules:
 
     return load(path)
 
+
+app.command()(_plain_errors()(reproduce))
 
 if __name__ == "__main__":
     main()

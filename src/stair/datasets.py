@@ -31,12 +31,15 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stair import traffic
+
 __all__ = [
     "BASE_URL",
     "DataCorrupted",
     "DataNotFound",
     "Dataset",
     "load",
+    "load_traffic",
     "lof_labels",
     "names",
 ]
@@ -185,6 +188,15 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Dataset:
     return Dataset(spec.name, X, y, feature_names, spec.filename)
 
 
+def load_traffic(path: str | os.PathLike[str]) -> Dataset:
+    """Thursday-01-03 from a file: the public CSV of CSE-CIC-IDS2018, or the authors' own of it."""
+    spec, file = _SPECS["Thursday-01-03"], Path(path).expanduser()
+    if not file.is_file():
+        raise DataNotFound(f"There is no file {file} to read the data set {spec.name} from.")
+    X, y, feature_names = _read(spec, file, in_cache=False)
+    return Dataset(spec.name, X, y, feature_names, file.name)
+
+
 def lof_labels(
     X: ArrayLike, n_outliers: int, n_neighbors: int = 80, n_jobs: int | None = None
 ) -> NDArray[np.int64]:
@@ -268,13 +280,15 @@ def _locate(spec: _Spec, data_dir: str | os.PathLike[str] | None) -> tuple[Path,
     path = folder / spec.filename
     if path.is_file():
         return path, not named_by
+    if spec.sha256 is None and (folder / traffic.FILENAME).is_file():
+        return folder / traffic.FILENAME, not named_by
     if spec.sha256 is None:
         raise DataNotFound(
             f"{spec.filename} (data set {spec.name}) was expected in {folder} and is not "
-            "downloaded for you: make it from CSE-CIC-IDS2018, Thursday 1 March 2018 "
-            "(https://www.unb.ca/cic/datasets/ids-2018.html), as a CSV file with a header, "
-            "numbers only and the label as the last column, put it into a folder and pass that "
-            "folder as data_dir= or set STAIR_DATA to it."
+            f"downloaded for you: get {traffic.FILENAME} of CSE-CIC-IDS2018, Thursday 1 March 2018 "
+            "(https://www.unb.ca/cic/datasets/ids-2018.html), or make a CSV file of it with a "
+            "header, numbers only and the label as the last column, put it into a folder and pass "
+            "that folder as data_dir= or set STAIR_DATA to it."
         )
     if named_by:
         raise DataNotFound(
@@ -342,6 +356,11 @@ def _read(spec: _Spec, path: Path, in_cache: bool) -> _Parsed:
     The bytes that were checked are the bytes that are parsed, so the file cannot change between.
     """
     if spec.sha256 is None:
+        if traffic.is_public(path):
+            try:
+                return traffic.read_public(path)
+            except ValueError as error:
+                raise DataCorrupted(f"{path} is not a day of CSE-CIC-IDS2018: {error}") from error
         # utf-8-sig: spreadsheets put a byte order mark before the first column's name.
         with path.open(encoding="utf-8-sig", newline="") as text:
             return _parse_csv(text, ",", _traffic_label, path)
@@ -419,8 +438,10 @@ def _parse_csv(text: TextIO, delimiter: str, label: Callable[[str], float], path
         raise DataCorrupted(
             f"{path} has {len(header)} names in its header but {table.shape[1]} columns."
         )
-    feature_names = tuple(column.strip() for column in header[:-1])
-    X = np.ascontiguousarray(table[:, :-1])
+    # A column `id` only numbers the rows, so it goes.
+    kept = [i for i, column in enumerate(header[:-1]) if column.strip().casefold() != "id"]
+    feature_names = tuple(header[i].strip() for i in kept)
+    X = np.ascontiguousarray(table[:, kept])
     bad = np.flatnonzero(~np.all(np.isfinite(X), axis=0))
     if bad.size:
         columns = ", ".join(feature_names[i] for i in bad)

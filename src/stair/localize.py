@@ -23,7 +23,7 @@ from stair.table import Table
 
 STARTS: Final = (2, 4, 8)
 # λ. Large enough that most rows stay with their nearest center even where the floor is on the
-# assigned score (experiments/results/local.md has the shares), small enough to move some.
+# assigned score (experiments/results/q4.md has the shares), small enough to move some.
 LOCALITY: Final = 2.0
 # A short rule is worth saying of a partition from this F1 on.
 WELL_DESCRIBED: Final = 0.8

@@ -1,0 +1,64 @@
+"""The one settings file, read: every constant with its source, and what the paper printed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).resolve().parent / "settings.toml"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants by name, the paper's tables by question, and whether the run is a quick one."""
+
+    constants: Mapping[str, Any]
+    published: Mapping[str, Any]
+    quick: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        return self.constants[name]["value"]
+
+    def source(self, name: str) -> str:
+        return str(self.constants[name]["source"])
+
+    def paper_length(self, data: str, method: str) -> int | None:
+        """The total length that the paper prints for a method, if it prints one."""
+        table = self.published["q1"]
+        if method not in table["columns"]:
+            return None
+        return int(table["values"][data][table["columns"].index(method)])
+
+    def paper_partitions(self, data: str, n: int) -> tuple[int, int, int]:
+        """Length, rules and partitions of the paper's L-STAIR started with n partitions."""
+        length, rules, partitions = self.published["q4"]["values"][data][self["starts"].index(n)]
+        return length, rules, partitions
+
+    def lengths(self, data: str) -> list[int]:
+        """The L_m of Q3 on this data."""
+        if self.quick:
+            return list(self["quick_lengths"])
+        return list(self["coarse_lengths" if data in self["coarse_data"] else "sweep_lengths"])
+
+    def floors(self, data: str) -> list[float]:
+        """The floors of Q3 on this data."""
+        if self.quick:
+            return list(self["quick_floors"])
+        return list(self["coarse_floors" if data in self["coarse_data"] else "sweep_floors"])
+
+    def sweep_methods(self, data: str) -> list[str]:
+        """The methods that Q3 sweeps on this data."""
+        every = ["id3", "cart", "stair", "l-stair", "refined", "l-stair-routed", "distilled"]
+        return [m for m in every if data not in self["large_data"]
+                or m in self["large_sweep_methods"]]  # fmt: skip
+
+
+@cache
+def read(quick: bool = False) -> Settings:
+    """The settings of a full or a quick run."""
+    content = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return Settings(content["constants"], content["published"], quick)

@@ -225,7 +225,7 @@ def summarize(
                 time_limit=time_limit,
                 n_partitions=_partitions(partitions),
                 locality=LOCALITY if locality is None else locality,
-                floor_on=_floor_on(floor_on),
+                floor_on=cast(Any, floor_on),
                 include=include or None,
                 exclude=exclude or (),
                 kinds=_kinds(kind or []),
@@ -459,14 +459,6 @@ def _check_outputs(*paths: Path | None) -> None:
             raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
         if not os.access(folder, os.W_OK):
             raise StairError(f"cannot write {path}: the folder {folder} is not writable")
-
-
-def _floor_on(given: str) -> Any:
-    from stair.errors import StairError
-
-    if given in ("routed", "assigned"):
-        return given
-    raise StairError(f"--floor-on {given}; expected routed or assigned")
 
 
 def _partitions(given: str) -> Any:

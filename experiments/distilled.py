@@ -75,7 +75,7 @@ def _timed(model: Any, X: Any, y: Any) -> tuple[Any, float]:
 
 
 def _true(model: Any, X: Any, y: Any) -> float:
-    return round(f1_score(y, model.predict(X)), 4)
+    return round(f1_score(y, model.predict(X)), 6)
 
 
 def _lengths(name: str, X: Any, y: Any) -> list[dict[str, Any]]:
@@ -192,7 +192,7 @@ def _ripper(name: str, X: Any, y: Any) -> dict[str, Any]:
         print(done.stderr, file=sys.stderr)
         return unfinished
     length, rules, score = done.stdout.split()
-    return {**unfinished, "length": int(length), "rules": int(rules), "F1": round(float(score), 4)}
+    return {**unfinished, "length": int(length), "rules": int(rules), "F1": round(float(score), 6)}
 
 
 def _path(part: str) -> Path:

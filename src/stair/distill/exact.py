@@ -20,8 +20,7 @@ from stair.distill.cover import Placed, Problem
 # Candidates that cover more rows than this together are too many for a bound in a second or two.
 MOST_ROWS: Final = 60_000
 MOST_RULES: Final = 1500
-# A programme with more entries than this is not small: it gets a bound, but no exact choice.
-MOST_ENTRIES: Final = 6_000
+# The exact search looks at so many nodes, so that it ends at the same place everywhere.
 MOST_NODES: Final = 200
 TOLERANCE: Final = 1e-6  # of the solver
 
@@ -36,9 +35,16 @@ class Choice:
 
 
 def choose(
-    problem: Problem, candidates: Sequence[Placed], length: int, seconds: float | None
+    problem: Problem,
+    candidates: Sequence[Placed],
+    length: int,
+    seconds: float | None = None,
+    most_entries: int = 6_000,
 ) -> Choice | None:
-    """The shortest set among the candidates, to be shorter than `length`; None if not solved."""
+    """The shortest set among the candidates, to be shorter than `length`; None if not solved.
+
+    A programme with more entries than `most_entries` gets a bound, but no exact choice.
+    """
     if len(problem.labels) > 1 or not candidates:
         return None
     from scipy.optimize import Bounds, LinearConstraint, linprog, milp
@@ -50,7 +56,7 @@ def choose(
     if done.status != 0:
         return None
     bound = math.ceil(done.fun - TOLERANCE)
-    if bound >= length or matrix.nnz > MOST_ENTRIES:
+    if bound >= length or matrix.nnz > most_entries:
         return Choice(None, min(bound, length), n_rules)
     exact = milp(
         cost,

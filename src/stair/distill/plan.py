@@ -33,11 +33,12 @@ class _Plan:
     most: int
     tries: int  # boxes that are begun for each rule of the greedy choice
     rounds: int  # how often the search and the exact choice take turns
+    entries: int  # of the largest programme for an exact choice
 
 
 _PLANS: Final = {
-    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1),
-    "normal": _Plan(200_000, 2_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2),
+    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1, entries=4_000),
+    "normal": _Plan(200_000, 2_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2, entries=6_000),
 }
 
 
@@ -99,7 +100,7 @@ def shortest_set(
         candidates = candidates_of(problem, pool.rules, cover.rules)
         say(f"choosing among {len(candidates)} rules")
         left = None if deadline is None else deadline - time.monotonic()
-        choice = choose(problem, candidates, cover.length, left)
+        choice = choose(problem, candidates, cover.length, left, plan.entries)
         if choice is not None:
             bound, n_candidates = choice.bound, choice.n_candidates
             if choice.rules is not None:

@@ -1,8 +1,9 @@
 """One day of CSE-CIC-IDS2018 as its publishers give it: the paper's Thursday-01-03.
 
 The public file has 80 columns and the paper has 68 attributes, without saying which. Here they are
-all but the time, the label and ten counters that the authors' code leaves out too. Its header comes again every so often between the rows, and
-a rate is written as Infinity or NaN where a flow took no time. The paper uses a tenth of the rows.
+all but the time, the label and ten counters that the authors' code leaves out too. Its header
+comes again every so often between the rows, and a rate is written as Infinity or NaN where a
+flow took no time. The paper uses a tenth of the rows.
 """
 
 from __future__ import annotations

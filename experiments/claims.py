@@ -187,7 +187,7 @@ def _starts(results: Results, question: str, names: list[str]) -> list[Claim]:
     found = []
     for method, by, text in (
         ("l-stair", "paper", "L-STAIR is shorter than STAIR from any n"),
-        ("l-stair-routed", "ours", "with the routed floor it is shorter than STAIR from any n"),
+        ("l-stair-routed", "ours", "L-STAIR routed is shorter than STAIR from any n"),
     ):  # fmt: skip
         looked_at = tuple(
             (

@@ -1,8 +1,9 @@
 """One day of CSE-CIC-IDS2018 as its publishers give it: the paper's Thursday-01-03.
 
-The public file has 80 columns, of which the paper uses 68 attributes: all but the time, the label
-and ten counters that are zero all day. Its header comes again every so often between the rows, and
-a rate is written as Infinity or NaN where a flow took no time. The paper uses a tenth of the rows.
+The public file has 80 columns and the paper has 68 attributes, without saying which. Here they are
+all but the time, the label and ten counters that the authors' code leaves out too. Its header
+comes again every so often between the rows, and a rate is written as Infinity or NaN where a
+flow took no time. The paper uses a tenth of the rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 FILENAME: Final = "Thursday-01-03-2018_TrafficForML_CICFlowMeter.csv"
 SAMPLE: Final = 0.1
 NOT_ATTRIBUTES: Final = frozenset({"Timestamp", "Label"})
-ALWAYS_ZERO: Final = frozenset(
+LEFT_OUT: Final = frozenset(
     {
         "Bwd PSH Flags", "Fwd URG Flags", "Bwd URG Flags", "CWE Flag Count",
         "Fwd Byts/b Avg", "Fwd Pkts/b Avg", "Fwd Blk Rate Avg",
@@ -42,7 +43,7 @@ def read_public(
     change the draw. Raises ValueError for a row that is not of this shape.
     """
     header = _header(path)
-    wanted = [i for i, name in enumerate(header) if name not in NOT_ATTRIBUTES | ALWAYS_ZERO]
+    wanted = [i for i, name in enumerate(header) if name not in NOT_ATTRIBUTES | LEFT_OUT]
     at = header.index("Label")
     n_rows = sum(1 for _ in _rows(path, header))
     drawn = np.random.default_rng(seed).permutation(n_rows)[: math.ceil(n_rows * sample)]

@@ -222,7 +222,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         n_detailed=sum(v.detailed for v in views),
         explained_by=_explained_by(summary, coverage, positive),
         missed=_missed(summary, coverage, positive),
-        rest=_rest(summary, coverage),
+        rest=_rest(summary),
         overlap=coverage.overlap,
         partitions=_partitions(local, places, positive),
         map=None
@@ -430,13 +430,10 @@ def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Misse
     return Missed(summary.unexplained, tuple(taken[:5]), telling)
 
 
-def _rest(summary: Summary, coverage: Coverage) -> Rest | None:
-    rules = summary.rules
-    rows = int(coverage.rest.sum())
-    if not rows:
-        return None
-    default = rules.classes.index(rules.default)
-    return Rest(rules.label_name(rules.default), rows, int(coverage.rest[default]))
+def _rest(summary: Summary) -> Rest | None:
+    rest = summary.rest
+    name = summary.rules.label_name(summary.rules.default)
+    return Rest(name, rest.rows, rest.hits) if rest.rows else None
 
 
 def _partitions(

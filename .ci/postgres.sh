@@ -8,7 +8,11 @@ as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 # The server refuses to run as root, so root lends it the user that the package makes.
 as_server() { if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi; }
 
-bin() { find /usr/lib/postgresql -maxdepth 2 -name bin -type d 2>/dev/null | sort -V | tail -1; }
+# The folder of the newest server; a client alone has a folder too, but no initdb.
+bin() {
+    find /usr/lib/postgresql -maxdepth 3 -path '*/bin/initdb' 2>/dev/null | sort -V | tail -1 |
+        sed 's|/initdb$||'
+}
 
 start() {
     local dir=$1

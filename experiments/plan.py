@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,8 +32,24 @@ LOCAL = ("l-stair", "l-stair-routed")
 PEERS = {"ripper": "wittgenstein", "figs": "imodels"}  # and where they come from
 
 
-def installed_peers() -> list[str]:
-    return [method for method, package in PEERS.items() if find_spec(package) is not None]
+@cache
+def installed_peers() -> tuple[str, ...]:
+    """The peers that can be imported, which is more than being there: they need others in turn."""
+    return tuple(method for method, package in PEERS.items() if is_importable(package))
+
+
+def is_importable(package: str) -> bool:
+    """Tried in a process of its own, so that nothing heavy stays in this one."""
+    if find_spec(package) is None:
+        return False
+    tried = subprocess.run(
+        [sys.executable, "-c", f"import {package}"], capture_output=True, text=True
+    )
+    if tried.returncode:
+        why = (tried.stderr.strip().splitlines() or ["no reason given"])[-1]
+        print(f"stair: {package} cannot be imported ({why}); its column is left out.",
+              file=sys.stderr)  # fmt: skip
+    return tried.returncode == 0
 
 
 def labels_task(known: Settings, data: str, neighbors: int) -> Task:
@@ -126,13 +145,13 @@ def sweep_task(known: Settings, data: str, method: str, **given: Any) -> Task:
 def sweep_tasks(known: Settings, data: str, by: str) -> list[tuple[str, float, Task]]:
     """Q3: method, the value of L_m or the floor, and the task. ID3 and CART know no L_m."""
     found: list[tuple[str, float, Task]] = []
-    for method in known.sweep_methods(data):
+    for method in (*PAPERS, *OURS):
         if by == "floor":
-            points = [(f, {"floor": f}) for f in known.floors(data)]
+            points = [(f, {"floor": f}) for f in known.floors()]
         elif method in ("id3", "cart"):
-            points = [(n, {}) for n in known.lengths(data)]
+            points = [(n, {}) for n in known.lengths()]
         else:
-            points = [(n, {"longest": n}) for n in known.lengths(data)]
+            points = [(n, {"longest": n}) for n in known.lengths()]
         found += [(method, value, sweep_task(known, data, method, **g)) for value, g in points]
     return found
 

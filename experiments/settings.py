@@ -38,23 +38,13 @@ class Settings:
         length, rules, partitions = self.published["q4"]["values"][data][self["starts"].index(n)]
         return length, rules, partitions
 
-    def lengths(self, data: str) -> list[int]:
-        """The L_m of Q3 on this data."""
-        if self.quick:
-            return list(self["quick_lengths"])
-        return list(self["coarse_lengths" if data in self["coarse_data"] else "sweep_lengths"])
+    def lengths(self) -> list[int]:
+        """The L_m of Q3."""
+        return list(self["quick_lengths" if self.quick else "sweep_lengths"])
 
-    def floors(self, data: str) -> list[float]:
-        """The floors of Q3 on this data."""
-        if self.quick:
-            return list(self["quick_floors"])
-        return list(self["coarse_floors" if data in self["coarse_data"] else "sweep_floors"])
-
-    def sweep_methods(self, data: str) -> list[str]:
-        """The methods that Q3 sweeps on this data."""
-        every = ["id3", "cart", "stair", "l-stair", "refined", "l-stair-routed", "distilled"]
-        return [m for m in every if data not in self["large_data"]
-                or m in self["large_sweep_methods"]]  # fmt: skip
+    def floors(self) -> list[float]:
+        """The floors of Q3."""
+        return list(self["quick_floors" if self.quick else "sweep_floors"])
 
 
 @cache

@@ -366,3 +366,19 @@ def test_the_authors_processed_file_loses_its_row_numbers(tmp_path: Path) -> Non
     assert loaded.feature_names == ("Flow Duration",)
     assert loaded.X.tolist() == [[5.0], [7.5]]
     assert loaded.y.tolist() == [0, 1]
+
+
+def test_a_peer_that_cannot_be_imported_is_left_out(tmp_path, monkeypatch, capsys):
+    """imodels was installed without six, which it imports and does not ask for: after five minutes
+    the run ended in a traceback. A peer counts as installed when it can be imported."""
+    from experiments import plan
+
+    (tmp_path / "halfpeer.py").write_text("import a_module_that_is_nowhere\n")
+    (tmp_path / "wholepeer.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert plan.is_importable("wholepeer")
+    assert not plan.is_importable("halfpeer")
+    assert not plan.is_importable("a_module_that_is_nowhere")
+    said = capsys.readouterr().err
+    assert "halfpeer cannot be imported" in said and "a_module_that_is_nowhere" in said

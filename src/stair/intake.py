@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,88 @@ from numpy.typing import NDArray
 from stair import io
 from stair.errors import StairError, no_such_column
 from stair.labels import Labels, labels_from_scores, read_labels
-from stair.learn import Progress
-from stair.table import choose_fields, is_missing, read_values
+from stair.learn import Progress, Values
+from stair.table import Field, choose_fields, is_missing, read_values
 from stair.verdicts import labels_from_detector
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A table and a verdict about its rows: what rules are learned from and counted on.
+
+    `rows` are the numbers of the rows that have a label; `values` and `codes` are of these alone.
+    """
+
+    data: Any  # as it was given, or the frame that was read from a file
+    frame: io.Frame
+    verdict: Labels
+    fields: tuple[Field, ...]
+    left_out: Mapping[str, str]
+    n_columns: int
+    source: str
+    rows: NDArray[np.intp]
+    values: Values
+    codes: NDArray[np.int32]
+
+    def relabelled(self, codes: NDArray[np.int32], note: str) -> Given:
+        """The same rows with other labels; those with the code -1 are left out."""
+        kept = np.flatnonzero(codes >= 0)
+        whole = np.full(self.frame.n_rows, -1, dtype=np.int32)
+        whole[self.rows[kept]] = codes[kept]
+        return replace(
+            self,
+            verdict=replace(self.verdict, codes=whole, notes=(*self.verdict.notes, note)),
+            rows=self.rows[kept],
+            values={name: array[kept] for name, array in self.values.items()},
+            codes=codes[kept].astype(np.int32),
+        )
+
+
+def take_in(
+    data: Any,
+    labels: Any,
+    scores: Any,
+    contamination: float | int | None,
+    detector: Any,
+    *,
+    positive: Any,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+    time_parts: bool,
+    random_state: int | None,
+    table: str | None,
+    query: str | None,
+    name: str | None,
+    say: Progress,
+) -> Given:
+    """Read a table and the verdict about it."""
+    held = {column for column in (labels, scores) if isinstance(column, str)}
+    frame = read_table(data, table, query, include, exclude, held, say)
+    verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
+                                  include, exclude, random_state, say)  # fmt: skip
+    columns = {column: array for column, array in frame.columns.items() if column not in taken}
+    fields, left_out = choose_fields(
+        columns, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
+        time_parts=time_parts,
+    )  # fmt: skip
+    left_out |= {column: "excluded" for column in exclude if column not in frame.columns}
+    rows = np.flatnonzero(verdict.codes >= 0)
+    values = read_values(fields, columns)
+    if len(rows) < frame.n_rows:
+        values = {column: array[rows] for column, array in values.items()}
+    return Given(
+        data=frame if isinstance(data, str | Path) else data,
+        frame=frame,
+        verdict=verdict,
+        fields=fields,
+        left_out=left_out,
+        n_columns=len(columns),
+        source=name or frame.source,
+        rows=rows,
+        values=values,
+        codes=verdict.codes[rows],
+    )
 
 
 def read_table(

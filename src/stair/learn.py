@@ -68,6 +68,29 @@ class Learner:
     effort: Effort = "normal"
     time_limit: float | None = None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that matter for this method, by name."""
+        found: dict[str, Any] = {
+            "method": self.method,
+            "min_score": self.min_score,
+            "max_rule_length": self.max_rule_length,
+            "max_total_length": self.max_total_length,
+        }
+        if self.method == "local":
+            found |= {
+                "n_partitions": self.n_partitions,
+                "locality": self.locality,
+                "floor_on": self.floor_on,
+            }
+        if self.method == "distilled":
+            found |= {
+                "min_outliers": self.min_outliers,
+                "effort": self.effort,
+                "time_limit": self.time_limit,
+            }
+        return found
+
     def __call__(self, values: Values, codes: NDArray[np.int32]) -> Learned:
         if self.method == "distilled":
             return self._distilled(values, codes)

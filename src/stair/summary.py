@@ -20,10 +20,11 @@ from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.export.endings import Endings, written
 from stair.grow import Step
-from stair.intake import read_table, read_verdict
+from stair.intake import Given, take_in
 from stair.learn import (
     METHODS,
     Certificate,
+    Learned,
     Learner,
     Progress,
     held_out_scores,
@@ -34,7 +35,7 @@ from stair.local import LocalRuleSet
 from stair.localize import LOCALITY
 from stair.objective import reaches
 from stair.rules import Explanation, Rule, RuleSet
-from stair.table import Field, choose_fields, read_values
+from stair.table import Field, read_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,75 +324,64 @@ def summarize(
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
                     "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
         )  # fmt: skip
-    held = {name for name in (labels, scores) if isinstance(name, str)}
-    frame = read_table(data, table, query, include, exclude, held, say)
-    verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
-                              include, exclude, random_state, say)  # fmt: skip
-    columns = {name: array for name, array in frame.columns.items() if name not in taken}
-    fields, left_out = choose_fields(
-        columns, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
-        time_parts=time_parts,
+    given = take_in(
+        data, labels, scores, contamination, detector, positive=positive, include=include,
+        exclude=exclude, kinds=kinds, time_parts=time_parts, random_state=random_state,
+        table=table, query=query, name=name, say=say,
     )  # fmt: skip
-    left_out |= {name: "excluded" for name in exclude if name not in frame.columns}
-    rows = np.flatnonzero(verdict.codes >= 0)
-    values = read_values(fields, columns)
-    if len(rows) < frame.n_rows:
-        values = {name: array[rows] for name, array in values.items()}
-    codes = verdict.codes[rows]
     learn = Learner(
-        fields, method, min_score, max_rule_length, max_total_length, verdict, say,
+        given.fields, method, min_score, max_rule_length, max_total_length, given.verdict, say,
         n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
     )  # fmt: skip
-    learned = learn(values, codes)
-    rules = learned.rules
-    held_out = held_out_scores(learn, values, codes, validate, say)
+    learned = learn(given.values, given.codes)
+    settings = {
+        **learn.settings,
+        "time_parts": time_parts,
+        "validate": validate,
+        "random_state": random_state,
+    }
+    held_out = held_out_scores(learn, given.values, given.codes, validate, say)
+    return summary_of(given, learned, settings, held_out)
+
+
+def summary_of(
+    given: Given,
+    learned: Learned,
+    settings: Mapping[str, Any],
+    held_out: tuple[float, ...] = (),
+) -> Summary:
+    """Rules counted on the rows that were given. The settings name the method and the floor."""
+    rules, codes, values = learned.rules, given.codes, given.values
+    positive = given.verdict.positive
     predicted = predicted_classes(rules, values)
-    missed = (codes == verdict.positive) & (predicted != verdict.positive)
+    missed = (codes == positive) & (predicted != positive)
     return Summary(
         rules=rules,
-        fields=fields,
-        evidence=evidence_of(rules, values, codes, verdict),
+        fields=given.fields,
+        evidence=evidence_of(rules, values, codes, given.verdict),
         rest=rest_of(rules, values, codes),
-        method=method,
+        method=settings["method"],
         score=rules.assigned
-        if isinstance(rules, LocalRuleSet) and floor_on == "assigned"
-        else score_of_classes(predicted, codes, verdict.positive),
-        min_score=min_score,
-        n_rows=len(rows),
-        n_columns=len(columns),
-        meaning=verdict.meaning,
-        source=name or frame.source,
-        left_out=left_out,
-        notes=(*frame.notes, *verdict.notes),
-        settings={
-            "method": method,
-            "min_score": min_score,
-            "max_rule_length": max_rule_length,
-            "max_total_length": max_total_length,
-            **(
-                {"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on}
-                if method == "local"
-                else {}
-            ),
-            **(
-                {"min_outliers": min_outliers, "effort": effort, "time_limit": time_limit}
-                if method == "distilled"
-                else {}
-            ),
-            "time_parts": time_parts,
-            "validate": validate,
-            "random_state": random_state,
-        },
+        if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned"
+        else score_of_classes(predicted, codes, positive),
+        min_score=settings["min_score"],
+        n_rows=len(given.rows),
+        n_columns=given.n_columns,
+        meaning=given.verdict.meaning,
+        source=given.source,
+        left_out=given.left_out,
+        notes=(*given.frame.notes, *given.verdict.notes),
+        settings=settings,
         versions=library_versions(),
         trace=learned.trace,
         certificate=learned.certificate,
-        unexplained=int(missed.sum()) if verdict.positive is not None else 0,
+        unexplained=int(missed.sum()) if positive is not None else 0,
         held_out=held_out,
         _values=values,
-        _rows=rows,
-        _data=frame if isinstance(data, str | Path) else data,
+        _rows=given.rows,
+        _data=given.data,
         _unexplained=missed,
-        _outliers=codes == verdict.positive,
+        _outliers=codes == positive,
         _codes=codes,
     )
 

@@ -183,9 +183,9 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
     rules, codes = summary.rules, summary._codes
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     local = rules if isinstance(rules, LocalRuleSet) else None
-    places = _Places(summary, local)
-    coverage = coverage_of(rules, summary._values, codes, places.routed, examples)
-    views = _views(summary, coverage, places, examples)
+    views_of = Views(summary, examples)
+    coverage, places = views_of.coverage, views_of.places
+    views = _views(summary, views_of)
     target = [v for v in views if v.is_outlier or positive is None]
     return Report(
         source=summary.source or "data",
@@ -272,7 +272,54 @@ def _taking(values: Mapping[str, NDArray[Any]], rows: NDArray[np.intp]) -> Any:
     return lambda name: values[name][rows]
 
 
-def _views(summary: Summary, coverage: Coverage, places: _Places, examples: int) -> list[RuleView]:
+class Views:
+    """What a person looks at, rule by rule; each column is sorted when it is first asked for."""
+
+    def __init__(self, summary: Summary, examples: int = 0) -> None:
+        rules = summary.rules
+        self.summary = summary
+        self.places = _Places(summary, rules if isinstance(rules, LocalRuleSet) else None)
+        self.coverage = coverage_of(
+            rules, summary._values, summary._codes, self.places.routed, examples
+        )
+        self._examples = examples
+
+    def view(self, number: int, *, detailed: bool = True, sql: str | None = None) -> RuleView:
+        """The rule at this place (from 0), with its histograms where it is detailed."""
+        summary, coverage = self.summary, self.coverage
+        evidence = summary.evidence[number]
+        rules, rule = summary.rules, evidence.rule
+        around = self.places.around(number)
+        place = rules.classes.index(rule.label)
+        group = rules.classes.index(rule.label if rules.positive is None else rules.positive)
+        partition = self.places.of_rule[number]
+        total = int(around.totals.sum())
+        clauses = [_clause(around, clause, group) for clause in rule.clauses] if detailed else []
+        return RuleView(
+            number=number + 1,
+            text=_shortened(str(rule), LONGEST_TEXT),
+            label=rules.label_name(rule.label),
+            is_outlier=rules.positive is not None and rule.label == rules.positive,
+            length=rule.length,
+            rows=evidence.rows,
+            hits=evidence.hits,
+            share=evidence.share,
+            only=int(coverage.only[number]),
+            n_own=int(coverage.totals[place]),
+            n_others=summary.n_rows - int(coverage.totals[place]),
+            n_outliers=int(around.totals[group]),
+            n_inliers=total - int(around.totals[group]),
+            partition=None if partition is None else partition + 1,
+            detailed=detailed,
+            clauses=tuple(clauses),
+            sql=sql,
+            examples=_examples(summary, coverage.examples[number])
+            if self._examples and detailed
+            else None,
+        )
+
+
+def _views(summary: Summary, views_of: Views) -> list[RuleView]:
     """The rules that the page lists: outlier rules first, those with the most outliers first."""
     positive = summary.rules.positive
     order = sorted(
@@ -289,64 +336,19 @@ def _views(summary: Summary, coverage: Coverage, places: _Places, examples: int)
     room, detailed = ROOM, True
     for number in order:
         left = max(0, left - lines[number])
-        sql = _sql(summary, number) if detailed else None
+        sql = rule_as_sql(summary, number) if detailed else None
         size = lines[number] + _size_of_evidence(summary.evidence[number].rule, texts[number], sql)
         detailed = detailed and size + left <= room
         room -= size if detailed else lines[number]
         if room < 0:
             break
-        views.append(
-            _view(summary, number, texts[number], coverage, places, sql if detailed else None,
-                  examples, detailed=detailed)
-        )  # fmt: skip
+        views.append(views_of.view(number, detailed=detailed, sql=sql if detailed else None))
     return views
 
 
 def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
     charts = sum(SIZE_OF_BARS if isinstance(c, Among) else SIZE_OF_HISTOGRAM for c in rule.clauses)
     return SIZE_OF_CARD + charts + 2 * len(escape(text)) + len(escape(sql or ""))
-
-
-def _view(
-    summary: Summary,
-    number: int,
-    text: str,
-    coverage: Coverage,
-    places: _Places,
-    sql: str | None,
-    examples: int,
-    *,
-    detailed: bool,
-) -> RuleView:
-    evidence = summary.evidence[number]
-    rules, rule = summary.rules, evidence.rule
-    around = places.around(number)
-    place = rules.classes.index(rule.label)
-    group = rules.classes.index(rule.label if rules.positive is None else rules.positive)
-    partition = places.of_rule[number]
-    total = int(around.totals.sum())
-    return RuleView(
-        number=number + 1,
-        text=text,
-        label=rules.label_name(rule.label),
-        is_outlier=rules.positive is not None and rule.label == rules.positive,
-        length=rule.length,
-        rows=evidence.rows,
-        hits=evidence.hits,
-        share=evidence.share,
-        only=int(coverage.only[number]),
-        n_own=int(coverage.totals[place]),
-        n_others=summary.n_rows - int(coverage.totals[place]),
-        n_outliers=int(around.totals[group]),
-        n_inliers=total - int(around.totals[group]),
-        partition=None if partition is None else partition + 1,
-        detailed=detailed,
-        clauses=tuple(_clause(around, clause, group) for clause in rule.clauses)
-        if detailed
-        else (),
-        sql=sql,
-        examples=_examples(summary, coverage.examples[number]) if examples and detailed else None,
-    )
 
 
 def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
@@ -357,7 +359,7 @@ def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
     return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart)
 
 
-def _sql(summary: Summary, number: int) -> str | None:
+def rule_as_sql(summary: Summary, number: int) -> str | None:
     """The rule's condition; None where a name cannot be written in SQL, or it would be too long."""
     try:
         text = rule_to_sql(summary.rules, number, summary.fields)

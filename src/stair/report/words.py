@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from stair.export.text import percent, score_in_words
 from stair.report.data import Point, Report, RuleView
@@ -55,7 +56,14 @@ def floor(report: Report) -> str:
     return f"asked for more than {report.min_score:.2f}"
 
 
-def names(report: Report, rule: RuleView | None = None) -> tuple[str, str]:
+class Verdicts(Protocol):
+    """Whatever says if there is a class of outliers: a report is one."""
+
+    @property
+    def has_outliers(self) -> bool: ...
+
+
+def names(report: Verdicts, rule: RuleView | None = None) -> tuple[str, str]:
     """What the two groups of rows are called."""
     if report.has_outliers:
         return "outliers", "inliers"
@@ -88,13 +96,13 @@ def length_aside(report: Report) -> str:
     return f"{mean:.1f} attributes a rule"
 
 
-def a_label(report: Report, label: str) -> str:
+def a_label(report: Verdicts, label: str) -> str:
     if not report.has_outliers:
         return label
     return f"{'an' if label[:1] in 'aeiou' else 'a'} {label}"
 
 
-def about(report: Report, rule: RuleView) -> str:
+def about(report: Verdicts, rule: RuleView) -> str:
     """What a rule gets right, and what it adds beyond the others."""
     wrong = rule.rows - rule.hits
     own, others = names(report, rule)

@@ -107,6 +107,8 @@ def read_table(
     say: Progress,
 ) -> io.Frame:
     """The data; of a file only the columns that are needed. `held` hold the verdict."""
+    if isinstance(data, io.Frame):
+        return data
     if not isinstance(data, str | Path):
         if table is not None or query is not None:
             raise StairError("table= and query= are for a database file, but data is no path")
@@ -147,6 +149,8 @@ def read_verdict(
         got = " and ".join(given) or "none of them"
         raise StairError(f"give one of labels, scores and detector; got {got}")
     taken = {name for name in (labels, scores) if isinstance(name, str)}
+    if isinstance(labels, Labels):
+        return labels, set()
     if labels is not None:
         if contamination is not None:
             raise StairError("contamination goes with scores or a detector, not with labels")

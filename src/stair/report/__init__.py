@@ -11,7 +11,7 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stair.errors import StairError
@@ -23,7 +23,7 @@ from stair.report.fragment import fragment_of
 if TYPE_CHECKING:
     from stair.summary import Summary
 
-__all__ = ["Report", "report_of", "to_fragment", "to_html"]
+__all__ = ["Report", "clean", "environment", "policy", "report_of", "source", "to_fragment", "to_html"]
 
 
 def to_html(summary: Summary, examples: int = 0) -> str:
@@ -33,15 +33,15 @@ def to_html(summary: Summary, examples: int = 0) -> str:
     if not summary.has_rows:
         return _counted(summary, examples)
     report = report_of(summary, examples)
-    style, script = _source("page.css"), _source("page.js")
-    page = _environment().get_template("page.html")
-    return _clean(
+    style, script = source("page.css"), source("page.js")
+    page = environment().get_template("page.html")
+    return clean(
         page.render(
             report=report,
             headline=words.headline(report),
             style=Markup(style),  # our own file, no data in it
             script=Markup(script),
-            policy=_policy(style, script),
+            policy=policy(style, script),
         )
     )
 
@@ -52,19 +52,19 @@ def _counted(summary: Summary, examples: int) -> str:
         raise StairError(
             "examples= shows rows of the data, which are not kept with an engine other than memory"
         )
-    style = _source("counted.css")
-    page = _environment().get_template("counted.html")
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    style = source("counted.css")
+    page = environment().get_template("counted.html")
+    allowed = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
     content = fragment_of(summary, most=len(summary.evidence))
-    return _clean(page.render(content, style=Markup(style), policy=policy))
+    return clean(page.render(content, style=Markup(style), policy=allowed))
 
 
 def to_fragment(summary: Summary) -> str:
     """The table alone, as a notebook shows it."""
-    return _clean(_environment().get_template("fragment.html").render(fragment_of(summary)))
+    return clean(environment().get_template("fragment.html").render(fragment_of(summary)))
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """What the page may do: nothing but its own style and its own script, known by their hashes."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -78,18 +78,20 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _source(name: str) -> str:
-    loader = _environment().loader
+def source(name: str) -> str:
+    """A file of the templates as it stands in a page."""
+    loader = environment().loader
     assert loader is not None
     # Line ends as the browser sees them, or the hash would be of another text.
-    text = loader.get_source(_environment(), name)[0]
+    text = loader.getsource(environment(), name)[0]
     return "\n" + text.replace("\r\n", "\n")
 
 
 @cache
-def _environment() -> Environment:
+def environment(*packages: str) -> Environment:
+    """The templates of the report, and of other rooms that show rules as it does."""
     environment = Environment(
-        loader=PackageLoader("stair.report"),
+        loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "stair.report")]),
         autoescape=True,  # names and values come from the data
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -105,7 +107,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Without what no file in UTF-8 can hold: halves of characters, and control characters."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return whole.translate(_CONTROL)

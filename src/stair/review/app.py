@@ -1,0 +1,470 @@
+"""The page's addresses: what each one answers. All of them stand behind the Guard."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import urllib.parse
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from stair.errors import StairError
+from stair.report import source
+from stair.review import pages, taking
+from stair.review.desk import Desk
+from stair.review.forms import MOST_FIELDS, clause_of
+from stair.review.session import Group, Now, Review
+from stair.review.setup import columns_of, wanted_of
+from stair.review.uploads import receive
+
+WHO: Final = "stair-who"  # the cookie that tells one browser from another
+MOST_UPLOADED: Final = 500_000_000
+LONGEST_SEARCH: Final = 200
+
+Form: TypeAlias = dict[str, list[str]]
+Handler: TypeAlias = Callable[[Request, Form], Response]
+
+
+def make_app(desk: Desk, *, most_upload: int = MOST_UPLOADED) -> Starlette:
+    """The app without its guard. Handlers run in threads: they count, read files and wait."""
+    page = _Page(desk, most_upload)
+    routes = [
+        ("/", "GET", page.home),
+        ("/side", "GET", page.side),
+        ("/group/{key}", "GET", page.group),
+        ("/group/{key}/rows", "GET", page.rows),
+        ("/group/{key}/verdict", "POST", page.decide),
+        ("/group/{key}/edit", "GET", page.edit),
+        ("/group/{key}/preview", "POST", page.preview),
+        ("/group/{key}/edit", "POST", page.save_edit),
+        ("/row/{row:int}", "POST", page.decide_row),
+        ("/undo", "POST", page.undo),
+        ("/redo", "POST", page.redo),
+        ("/tune", "GET", page.tune),
+        ("/frontier", "POST", page.find_frontier),
+        ("/learn", "POST", page.learn),
+        ("/relearn", "POST", page.relearn),
+        ("/job", "GET", page.job),
+        ("/job/stop", "POST", page.stop_job),
+        ("/take", "GET", page.take),
+        ("/take/rows.{kind}", "GET", page.take_rows),
+        ("/take/rules", "GET", page.take_rules),
+        ("/take/report.html", "GET", page.take_report),
+        ("/start", "GET", page.start),
+        ("/choose", "POST", page.choose),
+        ("/open", "POST", page.open),
+        ("/static/{name}", "GET", page.static),
+    ]
+    return Starlette(
+        routes=[
+            *(Route(path, _in_thread(handler), methods=[way]) for path, way, handler in routes),
+            Route("/upload", page.upload, methods=["POST"]),
+        ]
+    )
+
+
+def _in_thread(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """A handler with the form it was sent; what is wrong is said in one sentence."""
+
+    @wraps(handler)
+    async def answer(request: Request) -> Response:
+        try:
+            form = await _form(request)
+            response = await run_in_threadpool(handler, request, form)
+        except StairError as error:
+            response = _problem(str(error))
+        if WHO not in request.cookies:
+            response.set_cookie(WHO, _who(request), max_age=10**8, httponly=True, samesite="strict")
+        return response
+
+    return answer
+
+
+async def _form(request: Request) -> Form:
+    if request.method != "POST":
+        return {}
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        return urllib.parse.parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise StairError(f"the form has more than {MOST_FIELDS:,} fields") from None
+
+
+def _who(request: Request) -> str:
+    """The browser's own name. Made once for each request that comes without one."""
+    if not hasattr(request.state, "who"):
+        request.state.who = request.cookies.get(WHO, "")[:64] or secrets.token_hex(8)
+    return str(request.state.who)
+
+
+def _first(form: Form, name: str) -> str:
+    return next(iter(form.get(name, ())), "")
+
+
+def _html(text: str, **headers: str) -> Response:
+    return HTMLResponse(text, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+def _problem(sentence: str) -> Response:
+    """Shown by the page where the person looks; nothing else on it changes."""
+    said = json.dumps({"stair-problem": sentence})
+    text = pages.render("problem.html", sentence=sentence)
+    return HTMLResponse(text, 422, headers={"HX-Trigger": said, "HX-Reswap": "none"})
+
+
+class _Page:
+    """The handlers. They hold nothing of their own: all state is on the desk and in the store."""
+
+    def __init__(self, desk: Desk, most_upload: int) -> None:
+        self.desk = desk
+        self.most_upload = most_upload
+
+    # --- what is open -------------------------------------------------------------------------
+
+    def _review(self) -> tuple[Review, Now]:
+        review = self.desk.review
+        now = None if review is None else review.now()
+        if review is None or now is None:
+            raise StairError("nothing is open yet; load the page again")
+        return review, now
+
+    def _group(self, request: Request) -> tuple[Review, Now, Group]:
+        review, now = self._review()
+        group = review.group(request.path_params["key"])
+        if group is None:
+            raise StairError("this rule is not known here; load the page again")
+        return review, now, group
+
+    # --- pages --------------------------------------------------------------------------------
+
+    def home(self, request: Request, _form: Form) -> Response:
+        review = self.desk.review
+        now = None if review is None else review.now()
+        if review is None or now is None:
+            if self.desk.jobs.current is None:
+                return RedirectResponse("/start", 303)
+            return _html(pages.render("wait.html", job=self.desk.jobs.current,
+                                      wanted=self.desk.wanted))  # fmt: skip
+        group = self._place(review, now, _who(request))
+        shown = pages.panel(review, now, group) if group else pages.tune(self.desk, review, now)
+        return _html(
+            pages.render(
+                "review.html",
+                review=review,
+                now=now,
+                side=pages.side_of(review, now),
+                panel=shown,
+                current=group.key if group else "",
+                summary=now.revision.summary,
+                names=pages.names_of(now.revision.has_outliers),
+                headline=pages.headline(now),
+                can_choose=self.desk.folder is not None,
+                job=self.desk.jobs.current,
+            )
+        )
+
+    def _place(self, review: Review, now: Now, who: str) -> Group | None:
+        """Where the person was, else the first rule without a verdict."""
+        groups = now.revision.groups
+        place = review.store.place(who)
+        found = next((g for g in groups if g.key == place), None)
+        return found or _next_open(now, groups, None) or next(iter(groups), None)
+
+    def side(self, request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        since = request.query_params.get("since", "")
+        busy = request.query_params.get("current", "")
+        if since == str(now.state.last):
+            return Response(status_code=204)
+        return _html(self._side(review, now, busy))
+
+    def _side(self, review: Review, now: Now, current: str, *, oob: bool = False) -> str:
+        return pages.render(
+            "side.html", side=pages.side_of(review, now), current=current, oob=oob,
+            names=pages.names_of(now.revision.has_outliers), headline=pages.headline(now),
+            can_choose=self.desk.folder is not None,
+        )  # fmt: skip
+
+    def _both(self, review: Review, now: Now, group: Group, **said: str) -> Response:
+        """A panel for the middle and the list beside it, in one answer."""
+        panel = pages.panel(review, now, group)
+        trigger = json.dumps({f"stair-{name}": text for name, text in said.items()})
+        return _html(panel + self._side(review, now, group.key, oob=True), HX_Trigger=trigger)
+
+    def group(self, request: Request, _form: Form) -> Response:
+        review, now, group = self._group(request)
+        review.store.put_place(_who(request), group.key)
+        return _html(pages.panel(review, now, group) + self._side(review, now, group.key, oob=True))
+
+    def rows(self, request: Request, _form: Form) -> Response:
+        review, now, group = self._group(request)
+        query = request.query_params
+        asked = {
+            "sort": query.get("sort", ""),
+            "descending": query.get("descending", "") == "1",
+            "search": query.get("search", "")[:LONGEST_SEARCH],
+        }
+        page = review.rows.page(
+            group.rows, sort=asked["sort"] or None, descending=bool(asked["descending"]),
+            start=_whole(query.get("start", "0"), "start"), size=pages.PAGE_SIZE,
+            search=str(asked["search"]),
+        )  # fmt: skip
+        return _html(pages.rows(review, now, group, page, asked))
+
+    # --- verdicts -----------------------------------------------------------------------------
+
+    def decide(self, request: Request, form: Form) -> Response:
+        review, before, group = self._group(request)
+        verdict, once = _first(form, "verdict"), _first(form, "once")
+        was_open = group.key not in before.state.rules
+        review.decide(_who(request), group.key, verdict, _first(form, "note"), once)
+        now = review.now()
+        assert now is not None
+        names = pages.names_of(now.revision.has_outliers)
+        said = names[verdict].lower() if verdict in names else "verdict taken back"
+        what = "Uncovered outliers" if group.number is None else f"Rule {group.number + 1}"
+        groups = now.revision.groups
+        following = _next_open(now, groups, group) if was_open and verdict != "none" else None
+        if following is not None:
+            review.store.put_place(_who(request), following.key)
+        return self._both(review, now, following or group, said=f"{what}: {said}.")
+
+    def decide_row(self, request: Request, form: Form) -> Response:
+        review, _ = self._review()
+        row = int(request.path_params["row"])
+        verdict = _first(form, "verdict")
+        review.decide_rows(
+            _who(request), [row], verdict, _first(form, "note"), _first(form, "once")
+        )
+        now = review.now()
+        assert now is not None
+        cell = pages.render(
+            "mark.html", row=row, mark=pages.mark_of(now, row),
+            names=pages.names_of(now.revision.has_outliers),
+        )  # fmt: skip
+        current = _first(form, "current")
+        return _html(cell + self._side(review, now, current, oob=True))
+
+    def undo(self, request: Request, form: Form) -> Response:
+        review, _ = self._review()
+        event = review.store.undo(_who(request))
+        return self._moved(review, form, event, "Undone", "There is nothing to undo.")
+
+    def redo(self, request: Request, form: Form) -> Response:
+        review, _ = self._review()
+        event = review.store.redo(_who(request))
+        return self._moved(review, form, event, "Done again", "There is nothing to do again.")
+
+    def _moved(self, review: Review, form: Form, event: Any, did: str, nothing: str) -> Response:
+        now = review.now()
+        if now is None:
+            raise StairError("there are no rules any more; load the page again")
+        if event is None:
+            raise StairError(nothing)
+        subject = event.subject if event.kind == "rule" else _first(form, "current")
+        group = now.revision.find(subject) or now.revision.groups[0]
+        return self._both(review, now, group, said=f"{did}: {_in_words(now, event)}.")
+
+    # --- edits --------------------------------------------------------------------------------
+
+    def edit(self, request: Request, _form: Form) -> Response:
+        _, now, group = self._present(request)
+        forms = pages.edit_form(now.revision, group)
+        return _html(pages.render("edit.html", group=group, forms=forms))
+
+    def preview(self, request: Request, form: Form) -> Response:
+        review, now, group = self._present(request)
+        clause, new = self._edited(now, group, form)
+        changed = review.with_clause(now.revision, group, clause, new)
+        return _html(
+            pages.render("preview.html", preview=pages.preview(now.revision, group, changed))
+        )
+
+    def save_edit(self, request: Request, form: Form) -> Response:
+        review, now, group = self._present(request)
+        clause, new = self._edited(now, group, form)
+        changed = review.edit(_who(request), group.key, clause, new)
+        after = review.now()
+        assert after is not None
+        review.store.put_place(_who(request), changed.key)
+        return self._both(review, after, changed, said="The rule was changed.")
+
+    def _present(self, request: Request) -> tuple[Review, Now, Group]:
+        review, now, group = self._group(request)
+        present = now.revision.find(group.key)
+        if present is None or present.number is None:
+            raise StairError("this rule is not among the present ones, so it cannot be changed")
+        return review, now, present
+
+    def _edited(self, now: Now, group: Group, form: Form) -> tuple[int, Any]:
+        assert group.number is not None
+        rule = now.revision.summary.rules.rules[group.number]
+        clause = _whole(_first(form, "clause"), "clause")
+        if clause >= len(rule.clauses):
+            raise StairError("the rule has no such clause; load the page again")
+        if _first(form, "remove"):
+            return clause, None
+        old = rule.clauses[clause]
+        return clause, clause_of(old, form, now.revision.given.values[old.feature])
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def tune(self, _request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return _html(pages.tune(self.desk, review, now))
+
+    def learn(self, request: Request, form: Form) -> Response:
+        changes: dict[str, Any] = {}
+        if _first(form, "method"):
+            changes["method"] = _first(form, "method")
+        if _first(form, "floor"):
+            changes["min_score"] = _decimal(_first(form, "floor"), "floor")
+        if _first(form, "longest"):
+            changes["max_rule_length"] = _whole(_first(form, "longest"), "longest rule")
+        return self._job(self.desk.learn(_who(request), changes))
+
+    def relearn(self, request: Request, _form: Form) -> Response:
+        _, now = self._review()
+        if not now.state.n_decisions:
+            raise StairError("there is no verdict yet to learn from; judge a rule first")
+        return self._job(self.desk.learn(_who(request), {}, relearn=True))
+
+    def find_frontier(self, _request: Request, form: Form) -> Response:
+        review, now = self._review()
+        settings = {**now.revision.settings}
+        if _first(form, "method"):
+            settings["method"] = _first(form, "method")
+        if _first(form, "longest"):
+            settings["max_rule_length"] = _whole(_first(form, "longest"), "longest rule")
+        review.frontier = None
+        job = self.desk.jobs.start(
+            "Length against score", lambda say: review.find_frontier(settings, say)
+        )
+        return self._job(job)
+
+    def job(self, _request: Request, _form: Form) -> Response:
+        return self._job(self.desk.jobs.current)
+
+    def stop_job(self, _request: Request, _form: Form) -> Response:
+        self.desk.jobs.cancel()
+        return self._job(self.desk.jobs.current)
+
+    def _job(self, job: Any) -> Response:
+        text = pages.render("job.html", job=job)
+        if job is not None and job.is_done:
+            self.desk.jobs.forget()
+            return _html(text, HX_Trigger=json.dumps({"stair-ended": {"error": job.error}}))
+        return _html(text)
+
+    # --- take away ----------------------------------------------------------------------------
+
+    def take(self, _request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return _html(pages.taking(review, now))
+
+    def take_rows(self, request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return taking.rows(review, now, str(request.path_params["kind"]))
+
+    def take_rules(self, request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        query = request.query_params
+        return taking.rules(review, now, query.get("to", "json"), query.get("dialect", "duckdb"),
+                            query.get("form", "query"))  # fmt: skip
+
+    def take_report(self, _request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return taking.report(review, now)
+
+    # --- the beginning ------------------------------------------------------------------------
+
+    def start(self, _request: Request, _form: Form) -> Response:
+        return _html(pages.start(self.desk, most=self.most_upload))
+
+    def choose(self, _request: Request, form: Form) -> Response:
+        path = self._folder_file(_first(form, "name"))
+        columns, n_rows, guess = columns_of(path)
+        return _html(pages.setup(_first(form, "name"), columns, n_rows, guess))
+
+    def open(self, request: Request, form: Form) -> Response:
+        path = self._folder_file(_first(form, "name"))
+        self.desk.open(wanted_of(path, form), _who(request))
+        return Response(status_code=204, headers={"HX-Redirect": "/"})
+
+    def _folder_file(self, name: str) -> Path:
+        if self.desk.folder is None:
+            raise StairError("this page shows one file; start stair review without a file to choose")
+        return self.desk.folder.find(name)
+
+    async def upload(self, request: Request) -> Response:
+        """The raw body of one file, with its name in the address."""
+        name = request.query_params.get("name", "")
+        try:
+            if self.desk.folder is None:
+                raise StairError("this page shows one file; start stair review without a file")
+            path = await receive(self.desk.folder, name, request.stream(), self.most_upload)
+        except StairError as error:
+            return _problem(str(error))
+        found = path.relative_to(self.desk.folder.root).as_posix()
+        return Response(json.dumps({"name": found}), media_type="application/json")
+
+    # --- files of the page itself -------------------------------------------------------------
+
+    def static(self, request: Request, _form: Form) -> Response:
+        name = request.path_params["name"]
+        if name not in STATIC:
+            return Response("no such file", 404)
+        if name == "report.css":
+            content = source("page.css").encode()
+        else:
+            content = resources.files("stair.review").joinpath("static", name).read_bytes()
+        return Response(
+            content, media_type=STATIC[name], headers={"Cache-Control": "private, max-age=60"}
+        )
+
+
+STATIC: Final = {
+    "htmx.min.js": "text/javascript",
+    "review.js": "text/javascript",
+    "review.css": "text/css",
+    "report.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def _next_open(now: Now, groups: Sequence[Group], after: Group | None) -> Group | None:
+    """The next rule that is to judge, from a place on and then from the beginning."""
+    waiting = [g for g in groups if g.is_judged]
+    at = next((k for k, g in enumerate(waiting) if after and g.key == after.key), -1)
+    order = [*waiting[at + 1 :], *waiting[: max(at, 0)]]
+    return next((g for g in order if g.key not in now.state.rules), None)
+
+
+def _in_words(now: Now, event: Any) -> str:
+    names = pages.names_of(now.revision.has_outliers)
+    if event.kind == "rules":
+        return f"the rules, {pages.CAUSES.get(event.text, event.text)}"
+    said = names.get(event.verdict, "verdict taken back").lower()
+    return f"{said} for " + (event.text if event.kind == "rule" else f"row {int(event.subject) + 1}")
+
+
+def _whole(text: str, what: str) -> int:
+    if not text.isdecimal() or len(text) > 12:
+        raise StairError(f'{what} is "{text[:40]}"; expected a whole number')
+    return int(text)
+
+
+def _decimal(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise StairError(f'{what} is "{text[:40]}"; expected a number') from None

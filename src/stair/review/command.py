@@ -1,0 +1,132 @@
+"""`stair review`: what the command takes. Everything heavy is imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_VERDICT, _RULES, _PAGE = "Verdict", "Rules", "Page"
+
+
+def review(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RULES.json] [FILE]",
+            help="A table, and before it saved rules if there are any. Neither: choose on the page.",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column with the verdict.", rich_help_panel=_VERDICT)
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="The column with outlier scores.", rich_help_panel=_VERDICT)
+    ] = None,
+    contamination: Annotated[
+        float | None,
+        typer.Option(help="Share or number of rows to call outliers.", rich_help_panel=_VERDICT),
+    ] = None,
+    detector: Annotated[
+        str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel=_VERDICT)
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label that means outlier.", rich_help_panel=_VERDICT)
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(help="distilled, stair, refined, local, id3, cart.", rich_help_panel=_RULES),
+    ] = "distilled",
+    min_score: Annotated[
+        float, typer.Option(help="The floor that F1 must exceed.", rich_help_panel=_RULES)
+    ] = 0.8,
+    max_rule_length: Annotated[
+        int, typer.Option(help="The most attributes of one rule.", rich_help_panel=_RULES)
+    ] = 10,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(help="Use only this column (repeat).", rich_help_panel=_RULES),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave this column out (repeat).", rich_help_panel=_RULES),
+    ] = None,
+    time_parts: Annotated[
+        bool,
+        typer.Option("--time-parts", help="Add hour and weekday of times.", rich_help_panel=_RULES),
+    ] = False,
+    table: Annotated[
+        str | None, typer.Option("--table", help="A table of a database file.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="A query on a database file.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
+    db: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where verdicts are kept.", show_default="beside the data", rich_help_panel=_PAGE
+        ),
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option(help="Where the page finds files to choose.", rich_help_panel=_PAGE)
+    ] = Path(),
+    host: Annotated[
+        str, typer.Option(help="The address to listen at.", rich_help_panel=_PAGE)
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="The port; 0 for any that is free.", rich_help_panel=_PAGE)
+    ] = 0,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STAIR_TOKEN", help="The page's secret.", show_default="a random one",
+            rich_help_panel=_PAGE,
+        ),
+    ] = None,
+    max_upload: Annotated[
+        int, typer.Option(help="The largest upload, in MB.", rich_help_panel=_PAGE)
+    ] = 500,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Print the address alone.", rich_help_panel=_PAGE)
+    ] = False,
+) -> None:  # fmt: skip
+    """Judge rules in place of rows, on a page of this machine."""
+    from stair.errors import StairError
+    from stair.io import optional
+
+    if optional("starlette") is None or optional("uvicorn") is None:
+        raise StairError("the review page needs starlette: pip install 'stair[review]'")
+    from stair.review.desk import Desk, Wanted
+    from stair.review.serve import check_folder, serve
+    from stair.review.uploads import Folder
+
+    given = files or []
+    if len(given) > 2:
+        raise StairError(f"{len(given)} files; expected a table, or saved rules and a table")
+    if not 1 <= max_upload <= 1_000_000:
+        raise StairError(f"--max-upload {max_upload}; expected megabytes, at least 1")
+    if token is not None and len(token) < 16:
+        raise StairError("the token has fewer than 16 characters; leave it out for a random one")
+    for path in given:
+        if not path.is_file():
+            raise StairError(f"there is no file {path}")
+    if len(given) == 1 and given[0].suffix == ".json":
+        raise StairError(f"{given[0].name} are rules; give the table after them")
+    if db is not None and not db.parent.is_dir():
+        raise StairError(f"cannot keep verdicts in {db}: there is no folder {db.parent}")
+    desk = Desk(None if given else Folder(check_folder(folder)), db)
+    if given:
+        desk.open(
+            Wanted(
+                given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
+                contamination=contamination, detector=detector, positive=positive, table=table,
+                query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
+                time_parts=time_parts, seed=seed, method=method, min_score=min_score,
+                max_rule_length=max_rule_length,
+            ),
+            "command",
+        )  # fmt: skip
+    serve(
+        desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,
+        opened=not no_browser, say=lambda text: typer.echo(text),
+    )  # fmt: skip

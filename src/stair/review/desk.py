@@ -1,0 +1,204 @@
+"""What the page has open: nothing yet, a file being read, or a review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from stair import io
+from stair.errors import StairError
+from stair.export.json import SavedRules
+from stair.intake import Given, take_in
+from stair.labels import Labels
+from stair.learn import METHODS, predicted_classes
+from stair.review.jobs import Job, Jobs, Say
+from stair.review.session import Review
+from stair.review.store import Store, fingerprint_of_table
+from stair.review.uploads import Folder, check_expanded
+from stair.table import Field, read_values
+
+MOST_EXPANDED: Final = 4_000_000_000  # bytes of a compressed file that came in by upload
+SUFFIX: Final = ".review.sqlite"
+"""Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to open and how to learn, from the command or from the start page."""
+
+    file: Path
+    rules: Path | None = None
+    label: str | None = None
+    score: str | None = None
+    contamination: float | None = None
+    detector: str | None = None
+    positive: str | None = None
+    table: str | None = None
+    query: str | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    kinds: tuple[tuple[str, str], ...] = ()
+    time_parts: bool = False
+    seed: int = 0
+    method: str = "distilled"
+    min_score: float = 0.8
+    max_rule_length: int = 10
+    effort: Literal["normal", "fast"] = "normal"
+    is_uploaded: bool = False
+
+    @property
+    def has_verdict(self) -> bool:
+        return bool(self.label or self.score or self.detector)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "min_score": self.min_score,
+            "max_rule_length": self.max_rule_length,
+            "effort": self.effort,
+            "random_state": self.seed,
+        }
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What decides whether rules in the store are the ones that were asked for."""
+        found = asdict(self)
+        del found["file"], found["is_uploaded"]
+        found["rules"] = None if self.rules is None else self.rules.name
+        found["kinds"] = dict(self.kinds)
+        found["include"], found["exclude"] = list(self.include), list(self.exclude)
+        return found
+
+    def check(self) -> Wanted:
+        if self.method not in METHODS:
+            raise StairError(f"no method {self.method!r}; methods are {', '.join(METHODS)}")
+        if not 0 <= self.min_score <= 1:
+            raise StairError(f"the floor is {self.min_score:g}; expected a score from 0 to 1")
+        if self.max_rule_length < 1:
+            raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
+        if self.rules is None and not self.has_verdict:
+            raise StairError(
+                "who says which rows are outliers? Give --label COLUMN, --score COLUMN with "
+                "--contamination, or --detector NAME (or saved rules before the file)"
+            )
+        return self
+
+
+@dataclass(eq=False)
+class Desk:
+    """One table at a time; `folder` is there where files may be chosen on the page."""
+
+    folder: Folder | None = None
+    db: Path | None = None
+    jobs: Jobs = field(default_factory=Jobs)
+    review: Review | None = None
+    wanted: Wanted | None = None
+
+    def open(self, wanted: Wanted, who: str) -> Job:
+        """Reads and learns in the background."""
+        wanted.check()
+        self.wanted = wanted
+
+        def work(say: Say) -> None:
+            self.close()
+            self.review = open_review(wanted, self.db, who, say)
+
+        return self.jobs.start(f"Opening {wanted.file.name}", work)
+
+    def learn(self, who: str, changes: Mapping[str, Any], *, relearn: bool = False) -> Job:
+        """Rules again, with other settings or from the verdicts."""
+        review, wanted = self.review, self.wanted
+        if review is None or wanted is None:
+            raise StairError("nothing is open; choose a file first")
+        now = review.now()
+        present = {} if now is None else dict(now.revision.settings)
+        settings = {**wanted.settings, **present, **changes}
+        replace(
+            wanted, method=str(settings["method"]), min_score=float(settings["min_score"]),
+            max_rule_length=int(settings["max_rule_length"]),
+        ).check()  # fmt: skip
+
+        def work(say: Say) -> None:
+            review.learn(who, wanted.request, settings, say, relearn=relearn)
+
+        return self.jobs.start("Learning again from the verdicts" if relearn else "Learning", work)
+
+    def close(self) -> None:
+        review, self.review = self.review, None
+        if review is not None:
+            review.store.close()
+
+
+def open_review(wanted: Wanted, db: Path | None, who: str, say: Say) -> Review:
+    """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
+    from stair.export import load
+
+    if wanted.is_uploaded:
+        check_expanded(wanted.file, MOST_EXPANDED)
+    saved = None if wanted.rules is None else load(wanted.rules)
+    given = _given(wanted, saved, say)
+    say("looking for earlier verdicts")
+    path = db or wanted.file.with_name(wanted.file.name + SUFFIX)
+    review = Review(given, Store(path, fingerprint_of_table(given.frame.columns)),
+                    has_verdict=wanted.has_verdict)  # fmt: skip
+    try:
+        if not review.can_go_on(wanted.request):
+            if saved is None:
+                review.learn(who, wanted.request, wanted.settings, say)
+            else:
+                review.load(who, wanted.request, saved)
+        say("counting")
+        review.now()
+    except BaseException:
+        review.store.close()
+        raise
+    return review
+
+
+def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
+    say(f"reading {wanted.file.name}")
+    frame = io.read(wanted.file, table=wanted.table, query=wanted.query)
+    kinds = dict(wanted.kinds)
+    labels: str | Labels | None = wanted.label
+    time_parts = wanted.time_parts
+    if saved is not None:
+        own = {f.source: f.kind for f in saved.fields if f.part is None}
+        kinds = {name: kind for name, kind in own.items() if name in frame.columns} | kinds
+        time_parts = time_parts or any(f.part is not None for f in saved.fields)
+        if not wanted.has_verdict:
+            labels = _labels_by(saved, frame)
+    given = take_in(
+        frame, labels, wanted.score, wanted.contamination, wanted.detector,
+        positive=wanted.positive, include=wanted.include or None, exclude=wanted.exclude,
+        kinds=kinds or None, time_parts=time_parts, random_state=wanted.seed, table=None,
+        query=None, name=wanted.file.name, say=say,
+    )  # fmt: skip
+    return given if saved is None else _with_fields(given, saved)
+
+
+def _labels_by(saved: SavedRules, frame: io.Frame) -> Labels:
+    """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
+    rules = saved.rules
+    codes = predicted_classes(rules, read_values(saved.fields, frame.columns)).astype(np.int32)
+    positive = None if rules.positive is None else rules.classes.index(rules.positive)
+    return Labels(codes, rules.classes, positive, "what the rules say", ())
+
+
+def _with_fields(given: Given, saved: SavedRules) -> Given:
+    """The table with the rules' own fields, as they were when the rules were learned."""
+    if tuple(map(str, saved.rules.classes)) != tuple(map(str, given.verdict.classes)):
+        raise StairError(
+            f"the rules tell {', '.join(map(str, saved.rules.classes))} apart, but the verdict "
+            f"has {', '.join(map(str, given.verdict.classes))}"
+        )
+    known = {f.name: f for f in saved.fields}
+    rest = tuple(f for f in given.fields if f.name not in known)
+    values = read_values(saved.fields, given.frame.columns)
+    values = {name: array[given.rows] for name, array in values.items()}
+    fields: tuple[Field, ...] = (*saved.fields, *rest)
+    return replace(given, fields=fields, values={**given.values, **values})

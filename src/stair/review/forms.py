@@ -1,0 +1,186 @@
+"""A clause as the fields of a form, and back. What a person types gets one sentence if it is bad."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import (
+    BEGINNING,
+    END,
+    Among,
+    Clause,
+    Interval,
+    Mentions,
+    Period,
+    number_in_words,
+    value_in_words,
+    value_order,
+)
+from stair.errors import StairError
+
+MOST_VALUES: Final = 300  # categories that a form lists, the commonest first
+MOST_FIELDS: Final = 2_000
+
+Fields = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A category with a box to tick. `name` is its place among the column's categories."""
+
+    name: str
+    text: str
+    rows: int
+    is_ticked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseForm:
+    """What the page asks for, by kind: two bounds, a list of values, or a term."""
+
+    kind: str  # number, time, category, text
+    place: int
+    clause: str
+    feature: str
+    low: str = ""
+    high: str = ""
+    step: str = "any"
+    missing: bool = False
+    has_missing: bool = False
+    negated: bool = False
+    choices: tuple[Choice, ...] = ()
+    n_unlisted: int = 0
+    term: str = ""
+
+
+def form_of(clause: Clause, place: int, values: NDArray[Any]) -> ClauseForm:
+    text, feature = str(clause), clause.feature
+    if isinstance(clause, Interval):
+        empty = clause.only_missing
+        return ClauseForm(
+            "number", place, text, feature,
+            low="" if empty or math.isinf(clause.low) else number_in_words(clause.low),
+            high="" if empty or math.isinf(clause.high) else number_in_words(clause.high),
+            step=_step(values), missing=clause.missing, has_missing=_any_missing(values),
+        )  # fmt: skip
+    if isinstance(clause, Period):
+        empty = clause.only_missing
+        low = "" if empty or clause.after == BEGINNING else clause.time_in_words(clause.after)
+        high = "" if empty or clause.until == END else clause.time_in_words(clause.until)
+        return ClauseForm("time", place, text, feature, low, high, missing=clause.missing,
+                          has_missing=_any_missing(values))  # fmt: skip
+    if isinstance(clause, Among):
+        named = _categories(clause, values)
+        shown = named[:MOST_VALUES]
+        choices = tuple(
+            Choice(str(k), value_in_words(value), n, value in clause.values)
+            for k, (value, n) in enumerate(shown)
+        )
+        return ClauseForm(
+            "category", place, text, feature, missing=clause.missing, negated=clause.negated,
+            has_missing=_any_missing(values), choices=choices, n_unlisted=len(named) - len(shown),
+        )  # fmt: skip
+    return ClauseForm("text", place, text, feature, negated=not clause.present, term=clause.term)
+
+
+def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
+    """The clause that a filled form describes; of the same kind and column as the old one."""
+    missing = "missing" in fields
+    if isinstance(old, Interval):
+        low, high = _number(fields, "low", -math.inf), _number(fields, "high", math.inf)
+        if low >= high:
+            raise StairError(
+                f"no number is above {number_in_words(low)} and at most {number_in_words(high)}"
+            )
+        return _about_something(Interval(old.feature, low, high, missing), missing)
+    if isinstance(old, Period):
+        after, until = _time(fields, "low", BEGINNING), _time(fields, "high", END)
+        if after >= until:
+            raise StairError(f"no time is after {after} and not later than {until}")
+        return _about_something(
+            Period(old.feature, after, until, missing, old.whole_days), missing
+        )
+    if isinstance(old, Among):
+        named = _categories(old, values)
+        places = [int(k) for k in fields.get("value", ()) if k.isdecimal() and int(k) < len(named)]
+        hidden = [value for value, _ in named[MOST_VALUES:] if value in old.values]
+        chosen = (*(named[k][0] for k in places), *hidden)
+        negated = _first(fields, "negated") == "1"
+        if not chosen and not missing and not negated:
+            raise StairError("no value is ticked, so that the clause would match nothing")
+        return _about_something(Among(old.feature, chosen, negated, missing), missing)
+    term = _first(fields, "term").strip()
+    if not term:
+        raise StairError("which word? The clause says what a text mentions, and there is no word")
+    return Mentions(old.feature, term, _first(fields, "negated") != "1")
+
+
+def _about_something(clause: Clause, missing: bool) -> Clause:
+    if clause.n_bounds == 0 and missing and not clause.only_missing:
+        raise StairError(f"{clause}: that matches every row; take the clause away instead")
+    return clause
+
+
+def _first(fields: Fields, name: str) -> str:
+    return next(iter(fields.get(name, ())), "")
+
+
+def _number(fields: Fields, name: str, none: float) -> float:
+    text = _first(fields, name).strip().replace("−", "-")
+    if not text:
+        return none
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise StairError(f'"{text[:40]}" is no number; expected one such as 4180 or 0.25')
+    return value
+
+
+def _time(fields: Fields, name: str, none: np.datetime64) -> np.datetime64:
+    text = _first(fields, name).strip()
+    if not text:
+        return none
+    try:
+        time = np.datetime64(text.replace(" ", "T"), "us")
+    except ValueError:
+        time = np.datetime64("NaT")
+    if np.isnat(time):
+        raise StairError(f'"{text[:40]}" is no time; expected one such as 2024-02-29 17:30')
+    return time
+
+
+def _any_missing(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "O":
+        return any(value is None or value != value for value in values.tolist())
+    return bool(np.isnan(values).any() if values.dtype.kind == "f" else
+                np.isnat(values).any() if values.dtype.kind == "M" else False)  # fmt: skip
+
+
+def _step(values: NDArray[Any]) -> str:
+    """What one press of an arrow moves a bound by: about a hundredth of the middle half."""
+    x = np.asarray(values, dtype=np.float64)
+    x = x[np.isfinite(x)]
+    if not len(x):
+        return "any"
+    low, high = np.quantile(x[:: max(1, len(x) // 10_000)], [0.25, 0.75])
+    width = float(high - low)
+    if width <= 0:
+        return "any"
+    return f"{10 ** math.floor(math.log10(width / 10)):g}"
+
+
+def _categories(clause: Among, values: NDArray[Any]) -> list[tuple[Any, int]]:
+    """The values of a column and those of its clause, the commonest first."""
+    counts: dict[Any, int] = dict.fromkeys(clause.values, 0)
+    for value in values.tolist():
+        if value is not None and value == value:
+            counts[value] = counts.get(value, 0) + 1
+    return sorted(counts.items(), key=lambda each: (-each[1], value_order(each[0])))

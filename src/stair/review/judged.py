@@ -1,0 +1,98 @@
+"""What decisions about groups of rows say about each row.
+
+A verdict on a rule is a verdict on the rows it matches, whatever the rule becomes later; so a
+decision holds its rows. A verdict on a single row goes before those on rules.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
+OUTLIER, INLIER, UNSURE, CONTESTED = 1, 2, 3, 4
+_CODES: Final = {word: code for code, word in enumerate(WORDS)}
+
+Rows = NDArray[np.intp]
+
+
+def rows_to_text(rows: Rows) -> str:
+    """Row numbers in rising order, small enough to stand in every decision."""
+    steps = np.diff(np.asarray(rows, dtype=np.int64), prepend=0)
+    return base64.b85encode(zlib.compress(steps.astype("<u4").tobytes(), 6)).decode("ascii")
+
+
+def rows_from_text(text: str) -> Rows:
+    steps = np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4")
+    rows: Rows = np.cumsum(steps, dtype=np.int64).astype(np.intp)
+    return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What was said about a group: the word, its rows, and the class that its rule gives them."""
+
+    word: str
+    rows: Rows
+    label: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """One mark for each row of the table, and the class that it has now (-1 for none)."""
+
+    marks: NDArray[np.int8]
+    codes: NDArray[np.int32]
+    by_rules: int  # rows that a verdict on a rule speaks of
+    by_hand: int  # rows that were judged one by one
+
+    @property
+    def n_rows(self) -> int:
+        """Rows with a verdict of either kind."""
+        return int(np.count_nonzero(self.marks))
+
+    def count(self, mark: int) -> int:
+        return int(np.count_nonzero(self.marks == mark))
+
+
+def judge(
+    codes: NDArray[np.int32],
+    groups: list[Verdict],
+    single: Mapping[int, str],
+    positive: int | None,
+) -> Judged:
+    """From the detector's classes (one code a row of the table) to those after the review.
+
+    Rejected groups become inliers, unsure ones lose their label, and so do rows that one rule was
+    accepted for and another one rejected. Where there is no outlier class, a rejected group loses
+    its label too: nobody has said what it is instead.
+    """
+    found: dict[str, NDArray[np.bool_]] = {}
+    for word in ("outlier", "inlier", "unsure"):
+        found[word] = np.zeros(len(codes), dtype=np.bool_)
+    now = codes.astype(np.int32, copy=True)
+    for group in groups:
+        found[group.word][group.rows] = True
+        if group.word == "outlier":
+            now[group.rows] = group.label
+    marks = np.zeros(len(codes), dtype=np.int8)
+    marks[found["unsure"]] = UNSURE
+    marks[found["inlier"]] = INLIER
+    marks[found["outlier"]] = OUTLIER
+    marks[found["outlier"] & found["inlier"]] = CONTESTED
+    by_rules = int(np.count_nonzero(marks))
+    rows = np.fromiter(single, dtype=np.intp, count=len(single))
+    marks[rows] = [_CODES[word] for word in single.values()]
+    if positive is not None:
+        now[marks == OUTLIER] = positive
+        now[marks == INLIER] = 1 - positive
+        now[marks >= UNSURE] = -1
+    else:
+        now[marks > OUTLIER] = -1
+    return Judged(marks, now, by_rules, len(rows))

@@ -1,0 +1,327 @@
+"""What the page says: words and figures for the templates, from a review."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from stair.detect import names as detector_names
+from stair.export.kinds import KINDS
+from stair.export.sql_dialects import DIALECTS
+from stair.export.text import METHOD_NAMES, percent, score_in_words
+from stair.learn import METHODS
+from stair.report import clean, draw, environment, words
+from stair.review.desk import Desk
+from stair.review.forms import ClauseForm, form_of
+from stair.review.judged import WORDS
+from stair.review.rows import Page
+from stair.review.session import Frontier, Group, Now, Review, Revision
+from stair.summary import Summary
+
+PAGE_SIZE: Final = 50
+VERDICTS: Final = ("outlier", "inlier", "unsure")
+CAUSES: Final = {
+    "learned": "learned from the detector's verdict",
+    "relearned": "learned again from the verdicts",
+    "edited": "edited by hand",
+    "loaded": "loaded from a file",
+}
+
+
+def names_of(has_outliers: bool) -> dict[str, str]:
+    """What the three verdicts are called."""
+    if has_outliers:
+        return {"outlier": "True outliers", "inlier": "False alarm", "unsure": "Unsure"}
+    return {"outlier": "Right", "inlier": "Wrong", "unsure": "Unsure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A group in the list."""
+
+    key: str
+    number: int | None
+    text: str
+    rows: int
+    verdict: str  # "" where it is to judge
+    note: str
+    precision: float | None
+    is_judged: bool
+    is_edited: bool
+    before: str  # what earlier verdicts say about most of its rows
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The list of rules and how far the person is."""
+
+    last: int
+    items: tuple[Item, ...]
+    inner: tuple[Item, ...]
+    progress: str
+    effort: str
+    share: float
+    lost: tuple[tuple[str, str, int], ...]  # rule, verdict, rows
+    other_data: int
+    revision: int
+
+
+def side_of(review: Review, now: Now) -> Side:
+    revision, state = now.revision, now.state
+    items = [_item(review, now, group) for group in revision.groups]
+    main = [item for item in items if item.is_judged]
+    rules = [item for item in main if item.number is not None]
+    done = sum(bool(item.verdict) for item in rules)
+    carried = review.carried(now)
+    names = names_of(revision.has_outliers)
+    return Side(
+        last=state.last,
+        items=tuple(main),
+        inner=tuple(item for item in items if not item.is_judged),
+        progress=_progress(review, now, done, len(rules)),
+        effort=effort(now),
+        share=done / len(rules) if rules else 0.0,
+        lost=tuple((e.text, names[e.verdict], e.n_rows) for e in carried.lost),
+        other_data=review.store.other_data(),
+        revision=revision.event,
+    )
+
+
+def _item(review: Review, now: Now, group: Group) -> Item:
+    revision = now.revision
+    event = now.state.rules.get(group.key)
+    evidence = None if group.number is None else revision.summary.evidence[group.number]
+    return Item(
+        key=group.key,
+        number=None if group.number is None else group.number + 1,
+        text=group.text,
+        rows=len(group.rows),
+        verdict="" if event is None else event.verdict,
+        note="" if event is None else event.note,
+        precision=None if evidence is None or not review.has_verdict else evidence.precision,
+        is_judged=group.is_judged,
+        is_edited=group.key in revision.edited,
+        before="" if event is not None else _before(now, group),
+    )
+
+
+def _before(now: Now, group: Group) -> str:
+    """Rows of a rule without a verdict that were judged in other groups before."""
+    marks = now.judged.marks[group.rows]
+    counts = np.bincount(marks, minlength=len(WORDS))[1:]
+    if not counts.any():
+        return ""
+    names = names_of(now.revision.has_outliers)
+    best = int(counts.argmax())
+    word = "contested" if best == 3 else names[WORDS[best + 1]].lower()
+    return f"{counts[best]:,} of its {len(group.rows):,} rows were judged before: {word}"
+
+
+def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
+    text = f"{done:,} of {words.counted(n_rules, 'rule')} judged"
+    positive = review.given.verdict.positive
+    if positive is None or not review.has_verdict:
+        return text
+    outliers = review.given.verdict.codes == positive
+    seen = int(np.count_nonzero(outliers & (now.judged.marks > 0)))
+    return f"{text}, {seen:,} of {words.counted(int(outliers.sum()), 'outlier')}"
+
+
+def effort(now: Now) -> str:
+    """What the person has done, and what it is worth."""
+    judged = now.judged
+    if not now.state.n_decisions:
+        return "No decision yet"
+    text = (
+        f"{words.counted(now.state.n_decisions, 'decision')} "
+        f"{'covers' if now.state.n_decisions == 1 else 'cover'} "
+        f"{words.counted(judged.n_rows, 'row')}"
+    )
+    if judged.by_hand:
+        text += f", {judged.by_rules:,} by rules and {judged.by_hand:,} one by one"
+    return text
+
+
+def headline(now: Now) -> str:
+    summary = now.revision.summary
+    return (
+        f"{words.counted(len(summary.rules), 'rule')}, total length {summary.rules.total_length:,}"
+        + (f", {score(summary)}" if now.revision.has_verdict else "")
+    )
+
+
+def score(summary: Summary) -> str:
+    return f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+
+
+def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
+    """A group with its evidence and the place where its rows come."""
+    revision = now.revision
+    event = now.state.rules.get(group.key)
+    present = revision.find(group.key)
+    judged = [each for each in revision.groups if each.is_judged]
+    keys = [each.key for each in revision.groups]
+    at = keys.index(group.key) if group.key in keys else -1
+    shown = present if present is not None and present.number is not None else None
+    extra = len(group.rows) - revision.summary.evidence[shown.number].rows if shown else 0  # type: ignore[index]
+    return render(
+        "panel.html",
+        review=review,
+        report=revision,
+        revision=revision,
+        group=group,
+        is_present=present is not None,
+        rule=None if shown is None else revision.view(shown),
+        event=event,
+        names=names_of(revision.has_outliers),
+        n_judged=len(judged),
+        is_edited=group.key in revision.edited,
+        n_left_out=extra,
+        previous=keys[at - 1] if at > 0 else "",
+        next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
+        item=_item(review, now, group),
+        **more,
+    )
+
+
+def rows(review: Review, now: Now, group: Group, page: Page, asked: dict[str, Any]) -> str:
+    given, state = review.given, now.state
+    classes = [now.revision.summary.rules.label_name(c) for c in given.verdict.classes]
+    codes = given.verdict.codes[page.rows]
+    return render(
+        "rows.html",
+        group=group,
+        page=page,
+        asked=asked,
+        has_verdict=review.has_verdict,
+        labels=["–" if code < 0 else classes[code] for code in codes.tolist()],
+        marks=[mark_of(now, row) for row in page.rows.tolist()],
+        notes=[state.rows[row].note if row in state.rows else "" for row in page.rows.tolist()],
+        names=names_of(now.revision.has_outliers),
+        size=PAGE_SIZE,
+    )
+
+
+def mark_of(now: Now, row: int) -> tuple[str, bool]:
+    """The word about a row, and whether it was said about this row itself."""
+    return WORDS[int(now.judged.marks[row])], row in now.state.rows
+
+
+def tune(desk: Desk, review: Review, now: Now) -> str:
+    settings = now.revision.settings
+    return render(
+        "tune.html",
+        settings=settings,
+        methods=[(m, METHOD_NAMES[m].split(":")[0].split(",")[0]) for m in METHODS],
+        summary=now.revision.summary,
+        revision=now.revision,
+        cause=CAUSES.get(now.revision.cause, now.revision.cause),
+        score=score(now.revision.summary),
+        has_verdict=review.has_verdict,
+        frontier=frontier(review, now),
+        is_busy=desk.jobs.is_busy,
+    )
+
+
+def frontier(review: Review, now: Now) -> dict[str, Any] | None:
+    """Length against score, and the rules that are shown now."""
+    found: Frontier | None = review.frontier
+    if found is None:
+        return None
+    summary = now.revision.summary
+    points = sorted((float(length), value) for _, length, value in found.points)
+    chosen = (float(summary.rules.total_length), summary.score)
+    return {
+        "curve": draw.curve(points, chosen, summary.min_score, 1.0),
+        "points": found.points,
+        "longest": found.longest,
+        "is_whole": found.is_whole,
+    }
+
+
+def edit_form(revision: Revision, group: Group) -> list[ClauseForm]:
+    assert group.number is not None
+    rule = revision.summary.rules.rules[group.number]
+    values = revision.given.values
+    return [form_of(c, k, values[c.feature]) for k, c in enumerate(rule.clauses)]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a changed rule would match, beside what it matches now."""
+
+    text: str
+    sentence: str
+
+
+def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
+    assert group.number is not None
+    old, new = revision.summary.evidence[group.number], changed.evidence[group.number]
+    difference = new.rows - old.rows
+    moved = "as many as now" if not difference else f"{difference:+,}".replace("-", "−")
+    text = f"Would match {words.counted(new.rows, 'row')} ({moved})"
+    if revision.has_verdict and new.rows:
+        text += f", {percent(new.precision)} right (now {percent(old.precision)})"
+    if revision.has_verdict:
+        text += (
+            f". {changed.score_name} of all rules {changed.score:.3f} "
+            f"(now {revision.summary.score:.3f})"
+        )
+    return Preview(str(new.rule), text + ".")
+
+
+def taking(review: Review, now: Now) -> str:
+    judged = now.judged
+    accepted = accepted_rules(now)
+    return render(
+        "take.html",
+        counts=[(word, judged.count(code)) for code, word in enumerate(WORDS) if code],
+        n_rows=review.given.frame.n_rows,
+        n_judged=judged.n_rows,
+        n_accepted=len(accepted),
+        kinds=KINDS,
+        dialects=tuple(DIALECTS),
+        effort=effort(now),
+        names=names_of(now.revision.has_outliers),
+    )
+
+
+def accepted_rules(now: Now) -> list[int]:
+    """The places of the present rules that were called true outliers."""
+    verdicts = now.state.rules
+    return [
+        group.number
+        for group in now.revision.groups
+        if group.number is not None
+        and group.is_judged
+        and group.key in verdicts
+        and verdicts[group.key].verdict == "outlier"
+    ]
+
+
+def start(desk: Desk, **more: Any) -> str:
+    return render(
+        "start.html",
+        files=[] if desk.folder is None else desk.folder.files(),
+        can_choose=desk.folder is not None,
+        wanted=desk.wanted,
+        **more,
+    )
+
+
+def setup(name: str, columns: list[tuple[str, str, int]], n_rows: int, guess: str | None) -> str:
+    return render(
+        "setup.html",
+        name=name,
+        columns=columns,
+        n_rows=n_rows,
+        guess=guess,
+        detectors=detector_names(),
+        methods=[(m, METHOD_NAMES[m].split(":")[0].split(",")[0]) for m in METHODS],
+    )
+
+
+def render(template: str, **context: Any) -> str:
+    return clean(environment("stair.review").get_template(template).render(**context))

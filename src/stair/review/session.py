@@ -1,0 +1,386 @@
+"""What is under review: a table, the rules for it, and what a person said about them.
+
+Everything that a person does is an event in the store; what is shown is made from the events. So
+two people, two tabs or two processes see the same, and nothing has to be saved at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Clause
+from stair.errors import StairError
+from stair.export.json import SavedRules, from_json, to_json
+from stair.intake import Given
+from stair.learn import Learned, Learner
+from stair.local import LocalRuleSet
+from stair.report.data import RuleView, Views, rule_as_sql
+from stair.review.jobs import Say
+from stair.review.judged import Judged, Verdict, judge, rows_from_text, rows_to_text
+from stair.review.rows import Rows
+from stair.review.store import Carried, Event, State, Store, carried, fingerprint_of_rows
+from stair.rules import Rule, RuleSet
+from stair.summary import Summary, summary_of
+
+KEPT_IN_MEMORY: Final = 6  # rule sets that an undo finds again without counting
+FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Rows that are judged together: those that a rule matches, or those that no rule explains.
+
+    Its key is a fingerprint of the rows, so that a verdict outlives the words of the rule.
+    """
+
+    key: str
+    number: int | None  # the rule's place, from 0; None for what no rule explains
+    text: str
+    label: int  # the class that its rule gives the rows
+    rows: NDArray[np.intp]
+    is_judged: bool  # inlier rules are shown, and need no verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Revision:
+    """A rule set with all that is counted from it. Nothing in it changes."""
+
+    event: int
+    cause: str
+    summary: Summary
+    given: Given
+    groups: tuple[Group, ...]
+    settings: Mapping[str, Any]
+    learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
+    has_verdict: bool
+    edited: tuple[str, ...]  # keys of rules that a person changed
+
+    @cached_property
+    def views(self) -> Views:
+        return Views(self.summary)
+
+    @property
+    def has_outliers(self) -> bool:
+        return self.summary.rules.positive is not None
+
+    def view(self, group: Group) -> RuleView:
+        assert group.number is not None
+        sql = rule_as_sql(self.summary, group.number)
+        return self.views.view(group.number, sql=sql)
+
+    def find(self, key: str) -> Group | None:
+        return next((group for group in self.groups if group.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """How long rules have to be for a floor, at one longest rule: a point for each floor tried."""
+
+    method: str
+    longest: int
+    points: tuple[tuple[float, int, float], ...]  # floor, total length, score
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Now:
+    """The state of the store and what it says about each row."""
+
+    state: State
+    judged: Judged
+    revision: Revision
+
+
+class Review:
+    """A table under review. Its methods may be called from several threads."""
+
+    def __init__(self, given: Given, store: Store, *, has_verdict: bool = True) -> None:
+        self.given = given
+        self.store = store
+        self.rows = Rows(given.frame)
+        self.has_verdict = has_verdict
+        self.frontier: Frontier | None = None
+        self._lock = threading.RLock()
+        self._revisions: dict[int, Revision] = {}
+        self._groups: dict[str, Group] = {}  # all that was ever shown: an old tab may judge it
+        self._judged: tuple[int, Judged] | None = None
+
+    # --- what there is now --------------------------------------------------------------------
+
+    def now(self) -> Now | None:
+        """None as long as there are no rules."""
+        state = self.store.state()
+        if state.rule_set is None:
+            return None
+        return Now(state, self._judge(state), self._revision(state.rule_set))
+
+    def group(self, key: str) -> Group | None:
+        with self._lock:
+            return self._groups.get(key)
+
+    def can_go_on(self, request: Mapping[str, Any]) -> bool:
+        """Whether the rules in the store are those that this request led to."""
+        last = self.store.state().rule_set
+        return last is not None and json.loads(last.payload).get("request") == dict(request)
+
+    def carried(self, now: Now) -> Carried:
+        """Which verdicts hold for the present rules, and which have lost theirs."""
+        keys = [group.key for group in now.revision.groups if group.is_judged]
+        return carried(now.state.rules.values(), keys)
+
+    def _revision(self, event: Event) -> Revision:
+        with self._lock:
+            if event.id not in self._revisions:
+                self._keep(self._read(event))
+            return self._revisions[event.id]
+
+    def _keep(self, revision: Revision) -> None:
+        self._revisions[revision.event] = revision
+        self._groups |= {group.key: group for group in revision.groups}
+        while len(self._revisions) > KEPT_IN_MEMORY:
+            self._revisions.pop(min(self._revisions))
+
+    def _read(self, event: Event) -> Revision:
+        """A rule set from the store, counted anew on the rows."""
+        payload = json.loads(event.payload)
+        saved = from_json(json.dumps(payload["rules"]), "the review")
+        missing = {f.name for f in saved.fields} - set(self.given.values)
+        if missing:
+            raise StairError(
+                f"the rules of this review speak of {', '.join(sorted(missing))}, which the table "
+                "has not; begin another review with --db"
+            )
+        given = self._relabelled(int(payload["learned_from"]))
+        summary = summary_of(given, Learned(saved.rules, ()), payload["settings"])
+        return self._revised(event, summary, given, payload)
+
+    def _revised(
+        self, event: Event, summary: Summary, given: Given, payload: Mapping[str, Any]
+    ) -> Revision:
+        return Revision(
+            event=event.id,
+            cause=event.text,
+            summary=summary,
+            given=given,
+            groups=self._groups_of(summary.rules),
+            settings=payload["settings"],
+            learned_from=int(payload["learned_from"]),
+            has_verdict=self.has_verdict,
+            edited=tuple(payload["edited"]),
+        )
+
+    def _groups_of(self, rules: RuleSet) -> tuple[Group, ...]:
+        """Outlier rules first, then what no rule explains, then the inlier rules."""
+        given = self.given
+        covered = rules.covers(given.values)
+        groups = []
+        for number, rule in enumerate(rules):
+            rows = given.rows[np.flatnonzero(covered[:, number])]
+            label = rules.classes.index(rule.label)
+            is_judged = rules.positive is None or rule.label == rules.positive
+            groups.append(
+                Group(fingerprint_of_rows(rows), number, str(rule), label, rows, is_judged)
+            )
+        judged = [group for group in groups if group.is_judged]
+        others = [group for group in groups if not group.is_judged]
+        return (*judged, *self._unexplained(rules, covered), *others)
+
+    def _unexplained(self, rules: RuleSet, covered: NDArray[np.bool_]) -> tuple[Group, ...]:
+        positive = self.given.verdict.positive
+        if positive is None or not self.has_verdict:
+            return ()
+        outlier = [rule.label == rules.positive for rule in rules]
+        missed = (self.given.codes == positive) & ~covered[:, outlier].any(axis=1)
+        rows = self.given.rows[np.flatnonzero(missed)]
+        if not len(rows):
+            return ()
+        text = "Outliers that no rule covers"
+        return (Group(fingerprint_of_rows(rows), None, text, positive, rows, True),)
+
+    def _judge(self, state: State) -> Judged:
+        with self._lock:
+            if self._judged is None or self._judged[0] != state.last:
+                self._judged = (state.last, self._judged_by(state))
+            return self._judged[1]
+
+    def _judged_by(self, state: State) -> Judged:
+        groups = []
+        for event in state.rules.values():
+            said = json.loads(event.payload)
+            groups.append(Verdict(event.verdict, rows_from_text(said["rows"]), said["label"]))
+        single = {row: event.verdict for row, event in state.rows.items()}
+        return judge(self.given.verdict.codes, groups, single, self.given.verdict.positive)
+
+    def _relabelled(self, event: int) -> Given:
+        """The table with the labels that the verdicts up to an event gave it."""
+        if not event:
+            return self.given
+        judged = self._judged_by(self.store.state(event))
+        note = "labels as reviewed: rejected groups are inliers, unsure rows are left out"
+        return self.given.relabelled(judged.codes[self.given.rows], note)
+
+    # --- what a person does -------------------------------------------------------------------
+
+    def decide(self, who: str, key: str, verdict: str, note: str, once: str) -> Event:
+        """A verdict on a group, stored when this returns."""
+        group = self.group(key)
+        if group is None:
+            raise StairError("this rule is not known here; load the page again")
+        payload = json.dumps({"rows": rows_to_text(group.rows), "label": group.label})
+        return self.store.decide(
+            who, group.key, verdict, note=note, text=group.text, n_rows=len(group.rows),
+            payload=payload, key=once,
+        )  # fmt: skip
+
+    def decide_rows(
+        self, who: str, rows: Sequence[int], verdict: str, note: str, once: str
+    ) -> None:
+        if any(not 0 <= row < self.given.frame.n_rows for row in rows):
+            raise StairError(f"the table has rows 1 to {self.given.frame.n_rows:,}")
+        self.store.decide_rows(who, rows, verdict, note=note, key=once)
+
+    def learn(
+        self, who: str, request: Mapping[str, Any], settings: Mapping[str, Any], say: Say,
+        *, relearn: bool = False,
+    ) -> Revision:  # fmt: skip
+        """Rules by these settings, from the present labels or from the verdicts so far."""
+        state = self.store.state()
+        learned_from = self._labels_in_use(state)
+        if relearn:
+            learned_from = state.last
+        given = self._relabelled(learned_from)
+        _check_classes(given)
+        learn = learner(given, settings, say)
+        learned = learn(given.values, given.codes)
+        say("counting")
+        summary = summary_of(given, learned, {**settings, **learn.settings})
+        cause = "relearned" if relearn else "learned"
+        return self._put(who, cause, request, summary, given, learned_from, ())
+
+    def load(self, who: str, request: Mapping[str, Any], saved: SavedRules) -> Revision:
+        """Rules from a file."""
+        facts = saved.facts
+        settings = {**facts.get("settings", {}), "method": facts.get("method", "stair"),
+                    "min_score": float(facts.get("floor", 0.0))}  # fmt: skip
+        summary = summary_of(self.given, Learned(saved.rules, ()), settings)
+        return self._put(who, "loaded", request, summary, self.given, 0, ())
+
+    def edit(self, who: str, key: str, clause: int, new: Clause | None) -> Group:
+        """A rule with another bound, or without a clause, in the place of the old one."""
+        now = self.now()
+        assert now is not None
+        revision = now.revision
+        group = revision.find(key)
+        if group is None or group.number is None:
+            raise StairError("this rule is not among the present ones; load the page again")
+        summary = self.with_clause(revision, group, clause, new)
+        payload = json.loads(now.state.rule_set.payload) if now.state.rule_set else {}
+        edited = {*revision.edited, fingerprint_of_rows(self._rows_of(summary, group.number))}
+        changed = self._put(
+            who, "edited", payload.get("request", {}), summary, revision.given,
+            revision.learned_from, tuple(sorted(edited - {key})),
+        )  # fmt: skip
+        found = next(each for each in changed.groups if each.number == group.number)
+        return found
+
+    def with_clause(
+        self, revision: Revision, group: Group, clause: int, new: Clause | None
+    ) -> Summary:
+        """The rules as they would be with one clause changed, counted on all rows."""
+        assert group.number is not None
+        rules = revision.summary.rules
+        rule = rules.rules[group.number]
+        if not 0 <= clause < len(rule.clauses):
+            raise StairError(f"the rule has {len(rule.clauses)} clauses, and none at {clause + 1}")
+        kept = [*rule.clauses[:clause], *([] if new is None else [new]), *rule.clauses[clause + 1 :]]
+        if not kept:
+            raise StairError("a rule needs at least one clause; reject the rule instead")
+        rules = self._recounted(rules, group.number, tuple(kept), revision.given)
+        return summary_of(revision.given, Learned(rules, ()), revision.settings)
+
+    def _recounted(
+        self, rules: RuleSet, number: int, clauses: tuple[Clause, ...], given: Given
+    ) -> RuleSet:
+        old = rules.rules[number]
+        changed = replace(rules, rules=(*rules.rules[:number], Rule(clauses, old.label, old.counts),
+                                        *rules.rules[number + 1 :]))  # fmt: skip
+        covered = changed.covers(given.values)[:, number]
+        counts = np.bincount(given.codes[covered], minlength=len(rules.classes))
+        rule = Rule(clauses, old.label, tuple(zip(rules.classes, counts.tolist(), strict=True)))
+        return replace(changed, rules=(*rules.rules[:number], rule, *rules.rules[number + 1 :]))
+
+    def _rows_of(self, summary: Summary, number: int) -> NDArray[np.intp]:
+        return self.given.rows[np.flatnonzero(summary.rules.covers(self.given.values)[:, number])]
+
+    def _put(
+        self, who: str, cause: str, request: Mapping[str, Any], summary: Summary, given: Given,
+        learned_from: int, edited: tuple[str, ...],
+    ) -> Revision:  # fmt: skip
+        payload = {
+            "rules": json.loads(to_json(summary)),
+            "settings": dict(summary.settings),
+            "request": dict(request),
+            "learned_from": learned_from,
+            "edited": list(edited),
+        }
+        event = self.store.put_rules(who, cause, json.dumps(payload, ensure_ascii=False))
+        revision = self._revised(event, summary, given, payload)
+        with self._lock:
+            self._keep(revision)
+        return revision
+
+    def _labels_in_use(self, state: State) -> int:
+        if state.rule_set is None:
+            return 0
+        return int(json.loads(state.rule_set.payload)["learned_from"])
+
+    # --- length against score -----------------------------------------------------------------
+
+    def find_frontier(self, settings: Mapping[str, Any], say: Say) -> None:
+        """Rules for several floors, with little effort; each point is shown when it is there."""
+        given = self._relabelled(self._labels_in_use(self.store.state()))
+        method, longest = str(settings["method"]), int(settings["max_rule_length"])
+        points: list[tuple[float, int, float]] = []
+        for number, floor in enumerate(FLOORS, start=1):
+            say(f"length against score: floor {floor:.2f}, {number} of {len(FLOORS)}")
+            learn = learner(given, {**settings, "min_score": floor, "effort": "fast"}, say)
+            learned = learn(given.values, given.codes)
+            summary = summary_of(given, learned, learn.settings)
+            points.append((floor, summary.rules.total_length, summary.score))
+            is_whole = number == len(FLOORS)
+            self.frontier = Frontier(method, longest, tuple(points), is_whole)
+
+
+def learner(given: Given, settings: Mapping[str, Any], say: Callable[[str], None]) -> Learner:
+    """The learner that these settings describe; those that are not named have their defaults."""
+    known = {
+        name: settings[name]
+        for name in ("n_partitions", "locality", "floor_on", "random_state", "min_outliers",
+                     "effort", "time_limit")
+        if name in settings
+    }  # fmt: skip
+    return Learner(
+        given.fields, str(settings["method"]), float(settings["min_score"]),
+        int(settings["max_rule_length"]), settings.get("max_total_length"), given.verdict, say,
+        **known,
+    )  # fmt: skip
+
+
+def _check_classes(given: Given) -> None:
+    if len(np.unique(given.codes)) < 2:
+        raise StairError(
+            "by the verdicts so far all rows are of one kind, so there is nothing to tell apart; "
+            "take a verdict back first"
+        )
+
+
+def is_local(rules: RuleSet) -> bool:
+    return isinstance(rules, LocalRuleSet)

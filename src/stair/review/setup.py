@@ -1,0 +1,76 @@
+"""The start page's questions about a file: which columns, whose verdict, which rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from stair import io
+from stair.errors import StairError
+from stair.labels import read_labels
+from stair.review.desk import MOST_EXPANDED, Wanted
+from stair.review.uploads import check_expanded
+from stair.table import choose_fields
+
+LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
+
+
+def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]:
+    """Each column with its kind and whether it may be a label (1) or not (0); the likely label."""
+    check_expanded(path, MOST_EXPANDED)
+    frame = io.read(path)
+    fields, left_out = choose_fields(frame.columns)
+    kinds = {f.source: f.kind for f in fields}
+    found, guess, best = [], None, len(LIKELY)
+    for name, array in frame.columns.items():
+        try:
+            is_label = int(len(read_labels(array, name=name).classes) >= 2)
+        except StairError:
+            is_label = 0
+        found.append((name, str(kinds.get(name) or left_out.get(name, "left out")), is_label))
+        rank = next((k for k, word in enumerate(LIKELY) if word in name.casefold()), len(LIKELY))
+        if is_label and rank < best and (LIKELY[rank] != "y" or name.casefold() == "y"):
+            guess, best = name, rank
+    return found, frame.n_rows, guess
+
+
+def wanted_of(path: Path, form: dict[str, list[str]]) -> Wanted:
+    """What a filled form asks for."""
+
+    def one(name: str) -> str:
+        return next(iter(form.get(name, ())), "")
+
+    by = one("by")
+    columns, used = form.get("column", []), set(form.get("use", []))
+    label = one("label") if by == "label" else None
+    unused = tuple(name for name in columns if name not in used and name != label)
+    if columns and len(unused) == len([c for c in columns if c != label]):
+        raise StairError("no column is ticked; the rules need at least one to speak of")
+    return Wanted(
+        path,
+        label=label or None,
+        detector=(one("detector") or None) if by == "detector" else None,
+        contamination=_share(one("contamination")) if by == "detector" else None,
+        exclude=unused,
+        method=one("method") or "distilled",
+        min_score=_number(one("floor") or "0.8", "floor"),
+        max_rule_length=int(_number(one("longest") or "10", "longest rule")),
+        is_uploaded=True,
+    ).check()
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise StairError(f'the {what} is "{text[:40]}"; expected a number') from None
+
+
+def _share(text: str) -> float | None:
+    """The share of rows to call outliers, given in percent."""
+    if not text:
+        return None
+    share = _number(text, "share of outliers") / 100
+    if not 0 < share <= 0.5:
+        raise StairError(f"{text} percent of the rows as outliers; expected up to 50")
+    return share

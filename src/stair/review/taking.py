@@ -1,0 +1,163 @@
+"""What a person takes away: labelled rows, accepted rules, a report of the review."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response
+
+from stair import io
+from stair.errors import StairError
+from stair.export.json import SavedRules, from_json, to_json
+from stair.export.kinds import export
+from stair.learn import Learned
+from stair.local import LocalRuleSet
+from stair.report import source
+from stair.review import pages
+from stair.review.judged import WORDS
+from stair.review.session import Now, Review
+from stair.rules import RuleSet
+from stair.summary import summary_of
+
+ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
+                  "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml"}  # fmt: skip
+MOST_DETAILED: Final = 60  # rules of the report that have histograms
+
+
+def labelled(review: Review, now: Now) -> dict[str, NDArray[Any]]:
+    """The table with the detector's verdict, the rule that matches and what the person said."""
+    given, judged = review.given, now.judged
+    n_rows = given.frame.n_rows
+    rules = now.revision.summary.rules
+    names = np.array([rules.label_name(c) for c in given.verdict.classes] + [None], dtype=object)
+    matched = np.full(n_rows, None, dtype=object)
+    texts = np.array([str(rule) for rule in rules] + [None], dtype=object)
+    matched[given.rows] = texts[rules.assign(given.values)]
+    notes = np.full(n_rows, None, dtype=object)
+    for group in now.revision.groups:
+        event = now.state.rules.get(group.key)
+        if event is not None and event.note:
+            notes[group.rows] = event.note
+    for row, event in now.state.rows.items():
+        if event.note:
+            notes[row] = event.note
+    words = np.array([None, *WORDS[1:]], dtype=object)
+    table = dict(given.frame.columns)
+    for name, values in (
+        ("stair_label", names[given.verdict.codes]),
+        ("stair_rule", matched),
+        ("stair_review", words[judged.marks]),
+        ("stair_note", notes),
+    ):
+        while name in table:
+            name += "_"
+        table[name] = values
+    return table
+
+
+def rows(review: Review, now: Now, kind: str) -> Response:
+    """Written to a file first, so that a large table is never in memory as text."""
+    if kind not in ("csv", "parquet"):
+        raise StairError(f"rows can be taken as csv or parquet, not as {kind}")
+    folder = tempfile.TemporaryDirectory(prefix="stair-")
+    try:
+        path = Path(folder.name) / f"rows.{kind}"
+        io.write_table(path, labelled(review, now))
+    except BaseException:
+        folder.cleanup()
+        raise
+    return FileResponse(
+        path, filename=f"{_stem(review)}-reviewed.{kind}", background=BackgroundTask(folder.cleanup)
+    )
+
+
+def accepted(review: Review, now: Now) -> SavedRules:
+    """The rules that were called true outliers, counted against the labels after the review."""
+    places = pages.accepted_rules(now)
+    if not places:
+        raise StairError("no rule is accepted yet; judge one as true outliers first")
+    rules = _chosen(now.revision.summary.rules, places)
+    given = review.given.relabelled(now.judged.codes[review.given.rows], "labels as reviewed")
+    summary = summary_of(given, Learned(rules, ()), now.revision.settings)
+    return from_json(to_json(summary), "the review")
+
+
+def _chosen(rules: RuleSet, places: list[int]) -> RuleSet:
+    kept = tuple(rules.rules[k] for k in places)
+    if not isinstance(rules, LocalRuleSet):
+        return replace(rules, rules=kept)
+    parts = tuple(
+        replace(part, n_rules=sum(start <= k < stop for k in places))
+        for part, (start, stop) in zip(rules.partitions, rules.spans(), strict=True)
+    )
+    return replace(rules, rules=kept, partitions=parts)
+
+
+def rules(review: Review, now: Now, kind: str, dialect: str, form: str) -> Response:
+    saved = accepted(review, now)
+    content = export(saved, kind, _stem(review), dialect, form)
+    name = f"{_stem(review)}-rules.{ENDINGS[kind]}"
+    return _download(content, name)
+
+
+def report(review: Review, now: Now) -> Response:
+    """The review as one HTML file: what was judged, by how many decisions, and on what evidence."""
+    groups = [group for group in now.revision.groups if group.is_judged]
+    style = source("page.css") + source_of("report.css")
+    views = [
+        now.revision.view(group) if group.number is not None and k < MOST_DETAILED else None
+        for k, group in enumerate(groups)
+    ]
+    text = pages.render(
+        "report.html",
+        review=review,
+        report=now.revision,
+        revision=now.revision,
+        summary=now.revision.summary,
+        groups=list(zip(groups, views, strict=True)),
+        state=now.state,
+        judged=now.judged,
+        names=pages.names_of(now.revision.has_outliers),
+        headline=pages.headline(now),
+        effort=pages.effort(now),
+        side=pages.side_of(review, now),
+        counts=[(word, now.judged.count(code)) for code, word in enumerate(WORDS) if code],
+        cause=pages.CAUSES.get(now.revision.cause, now.revision.cause),
+        style=Markup(style),  # our own file, no data in it
+        policy=f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; "
+        "form-action 'none'",
+    )
+    return _download(text, f"{_stem(review)}-review.html")
+
+
+def source_of(name: str) -> str:
+    from importlib import resources
+
+    return resources.files("stair.review").joinpath("templates", name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _stem(review: Review) -> str:
+    """The file's name without its endings, fit for a file and for a table in SQL."""
+    stem = review.given.source.split(".")[0]
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in stem)[:60] or "data"
+
+
+def _download(content: str | bytes, name: str) -> Response:
+    data = content.encode() if isinstance(content, str) else content
+    plain = name.encode("ascii", "replace").decode().replace("?", "_")
+    headers = {"Content-Disposition": f'attachment; filename="{plain}"'}
+    return Response(data, media_type="application/octet-stream", headers=headers)

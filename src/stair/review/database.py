@@ -164,7 +164,7 @@ def _header(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    return not connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
 
 
 def _damaged(name: str, why: str) -> StairError:

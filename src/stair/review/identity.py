@@ -18,6 +18,7 @@ from stair.io.arrays import from_array
 
 SIZE = 16  # bytes; no two groups of rows will share a fingerprint by chance
 CHUNK = 1 << 16
+KINDS = {"f": "float", "i": "int", "b": "bool", "M": "time"}
 
 
 def fingerprint_of_rows(rows: NDArray[Any]) -> str:
@@ -42,42 +43,37 @@ def fingerprint_of_table(columns: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
-    values = _plain(name, values)
-    kind = values.dtype.kind
-    if kind == "O":
-        kind = "t" if any(type(v) is str for v in values[:1]) or not _has_truths(values) else "o"
-    digest = hashlib.blake2b(f"{kind}{len(values)}:".encode(), digest_size=SIZE)
+    values, kind = _plain(name, values)
+    digest = hashlib.blake2b(f"{kind} {len(values)}:".encode(), digest_size=SIZE)
     for start in range(0, len(values), CHUNK):
         part = values[start : start + CHUNK]
-        if kind == "t":
+        if kind == "text":
             texts = part.tolist()
-            present = [v for v in texts if v is not None]
             # Lengths tell where each text ends, so that no two columns run together alike.
             lengths = [-1 if v is None else len(v) for v in texts]
             digest.update(np.array(lengths, dtype="<i8").tobytes())
-            digest.update("".join(present).encode("utf-8", "surrogatepass"))
-        elif kind == "o":
+            present = "".join([v for v in texts if v is not None])
+            digest.update(present.encode("utf-8", "surrogatepass"))
+        elif kind == "truth":
             digest.update(bytes(2 if v is None else int(v) for v in part.tolist()))
-        elif kind == "f":
+        elif kind == "float":
             part = part + 0.0
             part[np.isnan(part)] = np.nan
             digest.update(part.astype("<f8").tobytes())
-        elif kind == "b":
-            digest.update(part.tobytes())
         else:
             digest.update(part.astype("<i8").tobytes())
     return digest.digest()
 
 
-def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    """The column as a `Frame` has it."""
+def _plain(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], str]:
+    """The column as a `Frame` has it, and its kind."""
     if values.dtype == object:
         kinds = set(map(type, values.tolist())) - {type(None)}
-        return values if kinds in ({str}, {bool}, set()) else from_array(name, values)[0]
-    if values.dtype.kind in "fib" or values.dtype == np.dtype("datetime64[us]"):
-        return values
-    return from_array(name, values)[0]
-
-
-def _has_truths(values: NDArray[Any]) -> bool:
-    return any(type(v) is bool for v in values.tolist())
+        if kinds <= {str}:
+            return values, "text"
+        if kinds == {bool}:
+            return values, "truth"
+    elif values.dtype.kind in KINDS and values.dtype.kind != "M":
+        return values, KINDS[values.dtype.kind]
+    plain = from_array(name, values)[0]
+    return _plain(name, plain) if plain.dtype == object else (plain, KINDS[plain.dtype.kind])

@@ -11,6 +11,8 @@ import datetime as dt
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +23,7 @@ from stair.review.log import (
     VERDICTS,
     Carried,
     Event,
+    Kind,
     State,
     Verdict,
     carried,
@@ -46,7 +49,9 @@ LONGEST_PAYLOAD: Final = 100_000_000
 MOST_ROWS: Final = 100_000  # decided at once
 LARGEST: Final = 2**63 - 1  # that SQLite can hold
 
-FIELDS = "id, at, who, kind, subject, verdict, note, text, n_rows, payload, undoes, batch"
+_NAMES = tuple(field.name for field in fields(Event))
+_FIELDS = ", ".join(_NAMES)
+_fields = attrgetter(*_NAMES)
 
 
 class Store:
@@ -142,7 +147,7 @@ class Store:
     def events(self, after: int = 0) -> list[Event]:
         """The log of this data, from the event after this one on."""
         found = self._rows(
-            f"SELECT {FIELDS} FROM events WHERE data = ? AND id > ? ORDER BY id",
+            f"SELECT {_FIELDS} FROM events WHERE data = ? AND id > ? ORDER BY id",
             (self._data, after),
         )
         return [Event(*row) for row in found]
@@ -156,9 +161,9 @@ class Store:
     def other_data(self) -> int:
         """The decisions in the file that are about other data and hold."""
         logs: dict[str, list[Event]] = {}
-        found = self._rows(f"SELECT data, {FIELDS} FROM events WHERE data <> ?", (self._data,))
-        for data, *fields in found:
-            logs.setdefault(data, []).append(Event(*fields))
+        found = self._rows(f"SELECT data, {_FIELDS} FROM events WHERE data <> ?", (self._data,))
+        for data, *values in found:
+            logs.setdefault(data, []).append(Event(*values))
         return sum(state_of(log).n_decisions for log in logs.values())
 
     def close(self) -> None:
@@ -168,7 +173,7 @@ class Store:
 
     def _append(
         self,
-        kind: str,
+        kind: Kind,
         who: str,
         subjects: Sequence[str],
         verdict: str,
@@ -198,12 +203,12 @@ class Store:
                 return stored
             first, at = self._next_id(connection), _now()
             found = [
-                (first + k, at, who, kind, subject, verdict, note, text, n_rows, payload, None,
-                 first)
+                Event(first + k, at, who, kind, subject, verdict, note, text, n_rows, payload,
+                      None, first)
                 for k, subject in enumerate(subjects)
             ]  # fmt: skip
             self._insert(connection, found, key)
-        return [Event(*row) for row in found]
+        return found
 
     def _turn(self, who: str, key: str, *, redo: bool) -> Event | None:
         """Undo or redo: one more event that names the one it takes back."""
@@ -218,8 +223,8 @@ class Store:
             if target is None:
                 return None
             number = self._next_id(connection)
-            row = (number, _now(), who, "undo", "", "", "", "", 0, "", target, number)
-            self._insert(connection, [row], key)
+            event = Event(number, _now(), who, "undo", "", "", "", "", 0, "", target, number)
+            self._insert(connection, [event], key)
             return self._event(connection, self._decision(connection, target))
 
     def _to_undo(self, connection: sqlite3.Connection, who: str) -> int | None:
@@ -262,12 +267,12 @@ class Store:
             number = found[0]
 
     def _event(self, connection: sqlite3.Connection, number: int) -> Event:
-        row = connection.execute(f"SELECT {FIELDS} FROM events WHERE id = ?", (number,)).fetchone()
+        row = connection.execute(f"SELECT {_FIELDS} FROM events WHERE id = ?", (number,)).fetchone()
         return Event(*row)
 
     def _stored(self, key: str) -> list[Event]:
         found = self._connection.execute(
-            f"SELECT {FIELDS} FROM events WHERE data = ? AND key = ? ORDER BY id",
+            f"SELECT {_FIELDS} FROM events WHERE data = ? AND key = ? ORDER BY id",
             (self._data, key),
         )
         return [Event(*row) for row in found]
@@ -276,13 +281,11 @@ class Store:
         found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()
         return int(found[0])
 
-    def _insert(
-        self, connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], key: str
-    ) -> None:
+    def _insert(self, connection: sqlite3.Connection, events: Sequence[Event], key: str) -> None:
         marks = ", ".join("?" * 14)
         connection.executemany(
-            f"INSERT INTO events ({FIELDS}, data, key) VALUES ({marks})",
-            [(*row, self._data, key) for row in rows],
+            f"INSERT INTO events ({_FIELDS}, data, key) VALUES ({marks})",
+            [(*_fields(event), self._data, key) for event in events],
         )
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:

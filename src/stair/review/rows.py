@@ -7,6 +7,8 @@ short time, and the only thing kept is the rank of each text.
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ from stair.report.cells import MISSING, cell, whole_cell
 LARGEST_PAGE: Final = 1000
 SAMPLE: Final = 4096  # values looked at to guess whether a column has few different ones
 CHUNK: Final = 1 << 16
+MOST_KEPT: Final = 64_000_000  # characters of a column's distinct texts, kept for searching
+PART_OF_NUMBER: Final = re.compile(r"-?[0-9]*\.?[0-9]*(?:e(?:[+-][0-9]*)?)?|\+[0-9]*|-?i?n?f?")
 
 Rowset = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -197,20 +201,18 @@ class _Numbers:
         return keys, absent if absent.any() else None
 
     def mentions(self, wanted: str, rows: Rowset) -> Mask:
-        if not set(wanted) <= set("0123456789+-.einf" + MISSING):
-            return np.zeros(len(rows), dtype=np.bool_)
         values = self._values[rows]
-        arrow = optional("pyarrow")
-        if arrow is None or _few(values):
+        if wanted == MISSING:
+            return np.asarray(values != values)
+        met = np.zeros(len(rows), dtype=np.bool_)
+        if not PART_OF_NUMBER.fullmatch(wanted):
+            return met
+        if not _has_arrow() or _few(values):
             # By their bits, because 0 and -0 are equal and read differently.
             distinct, codes = np.unique(values.view(np.int64), return_inverse=True)
             return _any_of(distinct.view(values.dtype), wanted)[codes]
-        met = _arrow_mentions(values, wanted)
-        if values.dtype.kind == "f":
-            # Arrow writes very large and very small numbers in another way than we do.
-            size = np.abs(values)
-            other = np.flatnonzero(~((size >= 1e-4) & (size < 1e9) | (size == 0)))
-            met[other] = _any_of(values[other], wanted)
+        for start in range(0, len(rows), CHUNK):
+            met[start : start + CHUNK] = _numbers_mention(values[start : start + CHUNK], wanted)
         return met
 
 
@@ -218,13 +220,35 @@ def _few(values: NDArray[Any]) -> bool:
     return len(np.unique(values[:SAMPLE])) * 4 <= min(len(values), SAMPLE)
 
 
-def _arrow_mentions(values: NDArray[Any], wanted: str) -> Mask:
-    import pyarrow
-    import pyarrow.compute
+def _numbers_mention(values: NDArray[Any], wanted: str) -> Mask:
+    near = np.flatnonzero(_near(values, wanted))
+    met = np.zeros(len(values), dtype=np.bool_)
+    met[near] = _arrow_finds(_arrow_texts(values[near]), wanted)
+    if values.dtype.kind == "f":
+        # Arrow writes very large and very small numbers in another way than we do.
+        size = np.abs(values)
+        other = np.flatnonzero((size < 1e-4) & (size > 0) | (size >= 1e9))
+        met[other] = _any_of(values[other], wanted)
+        met[np.isnan(values)] = False
+    return met
 
-    texts = pyarrow.compute.cast(pyarrow.array(values), pyarrow.string())
-    met = pyarrow.compute.match_substring(texts, wanted)
-    return np.array(met.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+def _near(values: NDArray[Any], wanted: str) -> Mask:
+    """The numbers below a billion that can contain the text. Where it has a decimal point the
+    digits on both sides of it say so by arithmetic, and writing all numbers down is spared."""
+    before, point, after = wanted.lstrip("-").partition(".")
+    if not point or values.dtype.kind != "f" or not (before + after).isdecimal():
+        return np.ones(len(values), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(values)
+        whole = np.floor(size)
+        met: Mask = size < 1e9
+        if before:
+            met &= whole % 10.0 ** len(before) == float(before)
+        if after:
+            part, low, step = size - whole, float(f"0.{after}"), 10.0 ** -len(after)
+            met &= (part > low - 1e-6) & (part < low + step + 1e-6)
+    return met
 
 
 class _Truths:
@@ -286,40 +310,67 @@ class _Texts:
     def __init__(self, values: NDArray[Any]) -> None:
         self._values = values
         self._lock = threading.Lock()
-        self._ranks: NDArray[np.int32] | None = None
-        self._distinct: list[Any] = []
+        self._ranked: _Ranked | None = None
 
-    def ranks(self) -> tuple[NDArray[np.int32], list[Any]]:
-        """The rank of each row's value, -1 where it is missing, and the values by rank."""
+    def ranked(self) -> _Ranked:
         with self._lock:
-            if self._ranks is None:
-                values = self._values.tolist()
-                distinct = sorted(v for v in set(values) if v is not None)
-                distinct.sort(key=lambda v: str(v).casefold())
-                places = {v: rank for rank, v in enumerate(distinct)}
-                places[None] = -1
-                self._ranks = np.fromiter(map(places.__getitem__, values), np.int32, len(values))
-                self._distinct = distinct
-            return self._ranks, self._distinct
+            if self._ranked is None:
+                self._ranked = _rank(self._values.tolist())
+            return self._ranked
 
     def keys(self, rows: Rowset) -> tuple[NDArray[Any], Mask | None]:
-        keys = self.ranks()[0][rows]
+        keys = self.ranked().ranks[rows]
         absent = keys < 0
         return keys, absent if absent.any() else None
 
     def mentions(self, wanted: str, rows: Rowset) -> Mask:
-        ranks, distinct = self.ranks()
-        here = ranks[rows]
-        if len(rows) < len(distinct):  # then the rows' own values are fewer
-            met = _any_of([distinct[k] if k >= 0 else None for k in here.tolist()], wanted)
-            return met
-        met = np.append(_any_of(distinct, wanted), wanted in MISSING)
-        return met[here]  # the missing ones, -1, are at the end
+        ranked = self.ranked()
+        if len(rows) * 10 < len(ranked.distinct):  # then the rows' own values are far fewer
+            return _any_of(self._values[rows].tolist(), wanted)
+        if ranked.folded is not None:
+            met = _arrow_finds(ranked.folded, wanted)
+        else:
+            met = _any_of(ranked.distinct, wanted)
+        by_rank = np.append(met[ranked.order], wanted == MISSING)  # -1, missing, is at the end
+        return by_rank[ranked.ranks[rows]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The distinct values stay as they come in the column: in the order of their ranks they lie
+    all over the memory, and going through them takes several times as long."""
+
+    ranks: NDArray[np.int32]  # of each row's value; -1 where it is missing
+    distinct: list[Any]
+    order: NDArray[np.int32]  # the places of the distinct values, by rank
+    folded: Any  # their texts without case, as Arrow has them; None where that is not worth it
+
+
+def _rank(values: list[Any]) -> _Ranked:
+    distinct = [v for v in dict.fromkeys(values) if v is not None]
+    folded = [str(v).casefold() for v in distinct]
+    texts = None
+    if len(distinct) >= SAMPLE and sum(map(len, folded)) <= MOST_KEPT and _has_arrow():
+        with contextlib.suppress(UnicodeEncodeError):  # half a character, which Arrow refuses
+            texts = _arrow_texts(folded)
+    if texts is not None and len(set(folded)) == len(folded):
+        order = _arrow_order(texts)
+    else:
+        places = sorted(range(len(distinct)), key=distinct.__getitem__)
+        places.sort(key=folded.__getitem__)
+        order = np.array(places, dtype=np.int32)
+    ranks = np.empty(len(distinct) + 1, dtype=np.int32)
+    ranks[order] = np.arange(len(distinct), dtype=np.int32)
+    ranks[-1] = -1
+    codes = {v: place for place, v in enumerate(distinct)}
+    codes[None] = -1
+    found = np.fromiter(map(codes.__getitem__, values), np.int32, len(values))
+    return _Ranked(ranks[found], distinct, order, texts)
 
 
 def _rank_all(columns: Sequence[_Texts]) -> None:
     for column in columns:
-        column.ranks()
+        column.ranked()
 
 
 def _any_of(values: Sequence[Any] | NDArray[Any], wanted: str) -> Mask:
@@ -328,3 +379,30 @@ def _any_of(values: Sequence[Any] | NDArray[Any], wanted: str) -> Mask:
     if isinstance(values, list) and set(map(type, values)) <= {str}:
         folded = map(str.casefold, values)  # the same, much faster
     return np.fromiter((wanted in text for text in folded), np.bool_, len(values))
+
+
+def _has_arrow() -> bool:
+    return optional("pyarrow.compute") is not None
+
+
+def _arrow_texts(values: Any) -> Any:
+    """Numbers or texts as Arrow's text, which is searched without a Python object for each."""
+    import pyarrow
+    import pyarrow.compute
+
+    return pyarrow.compute.cast(pyarrow.array(values), pyarrow.large_string())
+
+
+def _arrow_finds(texts: Any, wanted: str) -> Mask:
+    import pyarrow.compute
+
+    met = pyarrow.compute.match_substring(texts, wanted)
+    return np.array(met.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _arrow_order(texts: Any) -> NDArray[np.int32]:
+    """The places of texts that all differ in the order of their bytes, that of code points."""
+    import pyarrow.compute
+
+    found: NDArray[Any] = pyarrow.compute.array_sort_indices(texts).to_numpy()
+    return found.astype(np.int32)

@@ -11,12 +11,13 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause, Period
+from stair.clauses import Among, Clause
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
 from stair.export.text import METHOD_NAMES, certificate_in_words
 from stair.local import LocalRuleSet
+from stair.report.cells import cell, shortened
 from stair.report.coverage import Coverage, Overlap, coverage_of
 from stair.report.map import Map, map_of
 from stair.report.telling import Telling, telling_columns
@@ -37,7 +38,6 @@ LONGEST_SQL: Final = 6_000
 LONGEST_TEXT: Final = 2_000
 MOST_STEPS: Final = 160
 MOST_LISTED: Final = 100  # columns that were left out, notes
-LONGEST_CELL: Final = 60
 MOST_CELLS: Final = 24
 
 
@@ -329,7 +329,7 @@ def _views(summary: Summary, views_of: Views) -> list[RuleView]:
             -summary.evidence[k].hits,
         ),
     )
-    texts = {k: _shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
+    texts = {k: shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
     lines = {k: SIZE_OF_LINE + len(str(escape(texts[k])).encode("utf-8", "replace")) for k in order}
     left = min(sum(lines.values()), ROOM_FOR_LINES)  # to keep for rules that are only listed
     views: list[RuleView] = []
@@ -354,7 +354,7 @@ def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
 def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
     met = around.met(clause)
     outliers = int(met[group])
-    text = _shortened(str(clause), LONGEST_TEXT)
+    text = shortened(str(clause), LONGEST_TEXT)
     chart = around.chart(clause, group)
     return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart)
 
@@ -378,25 +378,11 @@ def _examples(summary: Summary, rows: NDArray[np.intp]) -> Examples:
         (
             int(summary._rows[row]) + 1,
             names[summary._codes[row]],
-            tuple(_cell(table[name][k]) for name in columns),
+            tuple(cell(table[name][k]) for name in columns),
         )
         for k, row in enumerate(rows.tolist())
     ]
     return Examples(tuple(columns), tuple(cells))
-
-
-def _cell(value: Any) -> str:
-    if value is None or value != value:  # NaN and NaT differ from themselves
-        return "–"
-    if isinstance(value, np.datetime64):
-        return Period("").time_in_words(value)
-    if isinstance(value, float | np.floating):
-        return repr(float(value)).removesuffix(".0")
-    return _shortened(str(value), LONGEST_CELL)
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _explained_by(
@@ -417,7 +403,7 @@ def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Misse
         return None
     rules = summary.rules
     taken: list[tuple[int | None, str, int, int]] = [
-        (number + 1, _shortened(str(rule), LONGEST_TEXT), int(coverage.first[number, positive]),
+        (number + 1, shortened(str(rule), LONGEST_TEXT), int(coverage.first[number, positive]),
          int(coverage.first[number].sum()))
         for number, rule in enumerate(rules)
         if rule.label != rules.positive and coverage.first[number, positive]
@@ -445,7 +431,7 @@ def _partitions(
         return ()
     return tuple(
         PartitionView(
-            number, _shortened(partition.description, LONGEST_TEXT), int(part.totals.sum()),
+            number, shortened(partition.description, LONGEST_TEXT), int(part.totals.sum()),
             int(part.totals[positive]) if positive is not None else 0, partition.n_rules,
         )
         for number, (partition, part) in enumerate(

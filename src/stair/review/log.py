@@ -1,0 +1,100 @@
+"""What was decided, as a list of events that only grows, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["outlier", "inlier", "unsure", "none"]
+"""True outliers, a false alarm, unsure, or withdrawn."""
+VERDICTS: tuple[Verdict, ...] = ("outlier", "inlier", "unsure", "none")
+Kind = Literal["rule", "row", "rules", "undo"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the log."""
+
+    id: int  # grows with every event
+    at: str  # ISO 8601, UTC, milliseconds
+    who: str  # a name, or a browser's own random id
+    kind: Kind
+    subject: str  # rule: the identity of its rows; row: its number from 0
+    verdict: str  # of a rule or row, else ""
+    note: str
+    text: str  # rule: its words at the time; rules: the cause ("learned", "edited", …)
+    n_rows: int  # that the subject held at the time
+    payload: str  # rule: the rule as JSON; rules: the rules and settings as JSON
+    undoes: int | None  # an undo's event; where that is an undo itself, this one takes it back
+    batch: int = 0  # the first of the events that were decided at once
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What holds now: for each subject the latest event that is not undone."""
+
+    last: int  # id of the last event, 0 where there is none
+    rules: Mapping[str, Event]  # verdicts of rules by identity; withdrawn ones are left out
+    rows: Mapping[int, Event]  # verdicts of single rows
+    rule_set: Event | None
+
+    @property
+    def n_decisions(self) -> int:
+        return len(self.rules) + len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What becomes of verdicts when there are new rules."""
+
+    kept: dict[str, Event]  # the new rules that match just the rows of a judged one
+    lost: tuple[Event, ...]  # verdicts whose rows no rule matches any more, oldest first
+
+
+def undone(undos: Iterable[tuple[int, int]]) -> set[int]:
+    """The events that do not hold, from pairs (undo, what it undoes): batches by their first.
+
+    An event only undoes earlier ones, so from the end back each one's own fate is known already.
+    """
+    dead: set[int] = set()
+    for undo, target in sorted(undos, reverse=True):
+        if undo not in dead:
+            dead.add(target)
+    return dead
+
+
+def state_of(events: Iterable[Event]) -> State:
+    """What a log comes to; the verdicts of a state are themselves such a log."""
+    log = sorted(events, key=lambda event: event.id)
+    dead = undone((e.id, e.undoes) for e in log if e.undoes is not None)
+    rules: dict[str, Event] = {}
+    rows: dict[int, Event] = {}
+    rule_set: Event | None = None
+    for event in log:
+        if (event.batch or event.id) in dead:
+            continue
+        if event.kind == "rules":
+            rule_set = event
+        elif event.kind == "rule":
+            rules[event.subject] = event
+        elif event.kind == "row":
+            rows[int(event.subject)] = event
+    return State(
+        last=log[-1].id if log else 0,
+        rules={subject: e for subject, e in rules.items() if e.verdict != "none"},
+        rows={row: e for row, e in rows.items() if e.verdict != "none"},
+        rule_set=rule_set,
+    )
+
+
+def carried(before: Iterable[Event], identities: Sequence[str]) -> Carried:
+    """The verdicts about rules that go over to a new set of rules, and those that cannot.
+
+    `before` is a state's verdicts (`state.rules.values()`) or a whole log.
+    """
+    verdicts = state_of(before).rules
+    there = set(identities)
+    kept = {identity: verdicts[identity] for identity in identities if identity in verdicts}
+    lost = sorted((e for e in verdicts.values() if e.subject not in there), key=lambda e: e.id)
+    return Carried(kept, tuple(lost))

@@ -1,0 +1,1 @@
+"""The local page on which a person accepts or rejects rules."""

@@ -17,6 +17,8 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from stair.review.sizes import size
+
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -163,8 +165,8 @@ class Guard:
             raise Refusal(431, f"The request has too many headers. {_OPEN_AGAIN}")
         if scope["method"] not in _METHODS:
             raise Refusal(405, "The page does not answer requests of this kind.")
-        steps = path.split("/")
-        if steps[0] or path.startswith("//") or {".", ".."} & set(steps) or _ODD.search(path):
+        rooted = path.startswith("/") and not path.startswith("//")
+        if not rooted or {".", ".."} & set(path.split("/")) or _ODD.search(path):
             raise Refusal(400, f"The address is not one of this page. {_OPEN_AGAIN}")
         if exchange.has_body and exchange.declared is None:
             raise Refusal(400, "The request does not say clearly how long it is.")
@@ -254,7 +256,7 @@ class _Exchange:
         return int(given[0]) if clear else None
 
     def too_large(self) -> Refusal:
-        return Refusal(413, f"This is too large; at most {_size(self.most)} can be sent here.")
+        return Refusal(413, f"This is too large; at most {size(self.most)} can be sent here.")
 
     # In -------------------------------------------------------------------------------------------
 
@@ -368,10 +370,3 @@ def _with_ours(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, by
     if not any(name == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-store"))
     return [*kept, *_ALWAYS.items()]
-
-
-def _size(n_bytes: int) -> str:
-    for unit, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.3g} {word}"
-    return f"{n_bytes} bytes"

@@ -19,11 +19,12 @@ from stair.errors import StairError
 from stair.io.databases import PARQUET
 from stair.io.packages import duckdb_in_memory, library_in_words, optional, quoted, reason
 from stair.io.reading import EXCEL, JSON_LINES, TEXT, ending_of
+from stair.review.sizes import size
 
 _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000
 _LARGEST_DIRECTORY = 4_000_000  # bytes that list the members of a zip file
-_LARGEST_PART = 64_000_000  # bytes of an Excel file that are no cells and no shared text
+_LARGEST_TREES = 64_000_000  # bytes of an Excel file that are neither cells nor shared text
 _CELL = 8  # bytes that a value takes in memory, at least
 
 
@@ -39,14 +40,6 @@ def check_expanded(path: Path, most: int) -> None:
             _check_parquet(path, most)
     except OSError as error:
         raise StairError(f"cannot read {path.name}: {reason(error)}.") from error
-
-
-def size(n_bytes: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.3g} {word}"
-    return f"{n_bytes} bytes"
 
 
 def _grown(path: Path, most: int) -> StairError:
@@ -81,25 +74,30 @@ def _check_text(path: Path, most: int) -> None:
 
 def _check_excel(path: Path, most: int) -> None:
     _check_directory(path)
-    total = other = 0
-    with library_in_words(
-        path.name, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError
-    ):
-        with zipfile.ZipFile(path) as book:
-            members = book.infolist()
-            if len(members) > _MOST_MEMBERS:
-                raise StairError(f"{path.name} has {len(members):,} parts; no Excel file does.")
-            for member in members:
-                if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise StairError(f"{path.name} is packed in a way that no Excel file is.")
-                # Cells and shared text are read as they come; of the rest a tree is built.
-                held = not member.filename.startswith(("xl/worksheets/", "xl/sharedStrings"))
-                with book.open(member) as part:
-                    while block := part.read(_BLOCK):
-                        total += len(block)
-                        other += len(block) if held and member.filename.endswith("s") else 0
-                        if total > most or other > _LARGEST_PART:
-                            raise _grown(path, most if total > most else _LARGEST_PART)
+    troubles = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError)
+    total = trees = 0
+    with library_in_words(path.name, *troubles), zipfile.ZipFile(path) as book:
+        members = book.infolist()
+        if len(members) > _MOST_MEMBERS:
+            raise StairError(f"{path.name} has {len(members):,} parts; no Excel file does.")
+        for member in members:
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise StairError(f"{path.name} is packed in a way that no Excel file is.")
+            tree = _becomes_a_tree(member.filename)
+            with book.open(member) as part:
+                while block := part.read(_BLOCK):
+                    total += len(block)
+                    trees += len(block) if tree else 0
+                    if total > most or trees > _LARGEST_TREES:
+                        raise _grown(path, most if total > most else _LARGEST_TREES)
+
+
+def _becomes_a_tree(name: str) -> bool:
+    """Cells and shared text are read as they come; other parts are held in many times their size,
+    except pictures, which nobody reads."""
+    return name.endswith((".xml", ".rels")) and not name.startswith(
+        ("xl/worksheets/sheet", "xl/sharedStrings")
+    )
 
 
 def _check_directory(path: Path) -> None:

@@ -21,7 +21,8 @@ from stair.errors import StairError
 from stair.io.databases import PARQUET
 from stair.io.packages import reason
 from stair.io.reading import DATABASES, EXCEL, JSON_LINES, TEXT, ending_of
-from stair.review.unpacked import check_expanded, size
+from stair.review.sizes import size
+from stair.review.unpacked import check_expanded
 
 __all__ = ["FileInfo", "Folder", "check_expanded", "clean_name", "receive"]
 
@@ -144,7 +145,7 @@ def _check_ending(path: Path, shown: str) -> None:
         raise StairError(f"{shown} is not a table by its ending; expected {_KNOWN}.")
 
 
-# A person's name for a file, made harmless ---------------------------------------------------------
+# A person's name for a file, made harmless -------------------------------------------------------
 
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])", re.IGNORECASE)
 _KEPT = frozenset(" .-_()")

@@ -54,7 +54,7 @@ def ask(
     sent, heard = exchanged(path, headers, method, query, body, guard or guarded())
     assert [m["type"] for m in sent[:1]] == ["http.response.start"]
     assert {m["type"] for m in sent[1:]} == {"http.response.body"}
-    assert [m["more_body"] for m in sent[1:]] == [True] * (len(sent) - 2) + [False]
+    assert [m.get("more_body", False) for m in sent[1:]] == [True] * (len(sent) - 2) + [False]
     found = [(k.decode(), v.decode()) for k, v in sent[0]["headers"]]
     told = b"".join(m["body"] for m in sent[1:]).decode()
     return Answer(sent[0]["status"], found, told, heard)

@@ -20,10 +20,10 @@ _KNOWN = (
     ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .pq, .xlsx, "
     ".duckdb, .ddb, .db, .sqlite and .sqlite3"
 )
-_TEXT = frozenset({".csv", ".tsv", ".txt"})
-_JSON_LINES = frozenset({".jsonl", ".ndjson"})
-_EXCEL = frozenset({".xlsx"})
-_DATABASE = frozenset({".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"})
+TEXT = frozenset({".csv", ".tsv", ".txt"})
+JSON_LINES = frozenset({".jsonl", ".ndjson"})
+EXCEL = frozenset({".xlsx"})
+DATABASES = frozenset({".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3"})
 
 
 def read(
@@ -135,6 +135,17 @@ def no_such_file(path: Path) -> str:
     return f'no file "{path.name}" in {where}.{did_you_mean(path.name, there)}'
 
 
+def ending_of(path: Path) -> str:
+    """What a file is by its name: ".csv" also for .csv.gz; refused where we do not know it."""
+    endings = [s.lower() for s in path.suffixes[-2:]]
+    zipped = endings[-1:] == [".gz"]
+    ending = "".join(endings[-2:-1] if zipped else endings[-1:])
+    if ending not in TEXT | JSON_LINES and (zipped or ending not in DATABASES | EXCEL | PARQUET):
+        got = f'the ending "{"".join(endings[-1:])}"' if endings else "no ending"
+        raise StairError(f"{path.name} has {got}; the known ones are {_KNOWN}.")
+    return ending
+
+
 @contextlib.contextmanager
 def _opened(
     path: Path,
@@ -147,27 +158,22 @@ def _opened(
     reader: Reader,
 ) -> Iterator[Opened]:
     """Open a file as what its ending says, and say every trouble with it in one sentence."""
-    endings = [s.lower() for s in path.suffixes[-2:]]
-    zipped = endings[-1:] == [".gz"]
-    ending = "".join(endings[-2:-1] if zipped else endings[-1:])
-    if ending not in _TEXT | _JSON_LINES and (zipped or ending not in _DATABASE | _EXCEL | PARQUET):
-        got = f'the ending "{"".join(endings[-1:])}"' if endings else "no ending"
-        raise StairError(f"{path.name} has {got}; the known ones are {_KNOWN}.")
+    ending = ending_of(path)
     _check_options(path, ending, table, query, separator, encoding)
     with contextlib.ExitStack() as stack:
         try:
             with path.open("rb") as file:
                 start = file.read(32)
-            if ending in _TEXT:
+            if ending in TEXT:
                 text = find_text(path, start, encoding, whole)
                 opened = open_csv(text, separator, ending, reader)
-            elif ending in _JSON_LINES:
+            elif ending in JSON_LINES:
                 opened = open_json_lines(find_text(path, start, encoding, whole=True))
             elif not start:
                 raise StairError(f"{path.name} is empty (0 bytes); expected a table.")
             elif ending in PARQUET:
                 opened = open_parquet(path, start, stack)
-            elif ending in _EXCEL:
+            elif ending in EXCEL:
                 opened = open_excel(path, table, stack)
             else:
                 opened = open_database(path, start, table, query, stack)
@@ -189,11 +195,11 @@ def _check_options(
     """An option that a format does not have is a misunderstanding, so say so."""
     if table is not None and query is not None:
         raise StairError("got both table= and query=; pass only one of them.")
-    if table is not None and ending not in _DATABASE | _EXCEL:
+    if table is not None and ending not in DATABASES | EXCEL:
         raise StairError(f"table= is for databases and Excel files; {path.name} is neither.")
-    if query is not None and ending not in _DATABASE:
+    if query is not None and ending not in DATABASES:
         raise StairError(f"query= is for databases; {path.name} is not one.")
-    if separator is not None and ending not in _TEXT:
+    if separator is not None and ending not in TEXT:
         raise StairError(f"separator= is for .csv, .tsv and .txt files; {path.name} is none.")
-    if encoding is not None and ending not in _TEXT | _JSON_LINES:
+    if encoding is not None and ending not in TEXT | JSON_LINES:
         raise StairError(f"encoding= is for text files; {path.name} is not one.")

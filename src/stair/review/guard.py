@@ -1,0 +1,372 @@
+"""Who may speak to the page: this machine's own browser with the token, and nobody else.
+
+Other pages in the same browser, other names that lead to this machine and bodies without end are
+refused before the app hears of them. Every answer, a refusal too, carries the same strict headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import html
+import logging
+import re
+import secrets
+import urllib.parse
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from stair.review.sizes import size
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+SERVER: dict[str, Any] = {
+    "server_header": False,
+    "proxy_headers": False,  # nobody may say that he is somebody else
+    "access_log": False,  # the first address has the token in it
+    "ws": "none",
+    "http": "h11",
+    "h11_max_incomplete_event_size": 1 << 16,
+}
+"""What uvicorn is to be started with, so that it adds nothing that the Guard would not say."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+_ALWAYS = {
+    b"content-security-policy": POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"x-frame-options": b"DENY",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"permissions-policy": (
+        b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), "
+        b"microphone=(), midi=(), payment=(), usb=()"
+    ),
+}
+_READING = frozenset({"GET", "HEAD"})
+_METHODS = _READING | {"POST", "PUT", "PATCH", "DELETE"}
+_LONGEST_ADDRESS = 8_000
+_MOST_HEADERS = 100
+_LINGER_BYTES = 16_000_000
+_LINGER_SECONDS = 2.0
+_ODD = re.compile(r"[\x00-\x1f\x7f\\]")
+_OPEN_AGAIN = "Open the address that stair printed in the terminal."
+
+_log = logging.getLogger("stair.review")
+
+
+def new_token() -> str:
+    """A secret that nobody guesses, fit for an address."""
+    return secrets.token_urlsafe(32)
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a failure
+    """Why a request is not let in: a status and one sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
+
+
+class Guard:
+    """An ASGI app in front of another one, which sees only what it may answer."""
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        token: str,
+        hosts: Collection[str],
+        cookie: str,
+        most_bytes: int = 1_000_000,
+        upload_path: str = "/upload",
+        most_upload: int = 500_000_000,
+    ) -> None:
+        if not token or not re.fullmatch(r"[\w.~+/=-]+", token, re.ASCII):
+            raise ValueError("the token must be letters, digits, dashes; see new_token()")
+        if not re.fullmatch(r"[\w-]+", cookie, re.ASCII):
+            raise ValueError(f"{cookie!r} cannot be the name of a cookie")
+        if isinstance(hosts, str):
+            raise ValueError("hosts must be several names, such as {'127.0.0.1:8765'}")
+        self.app = app
+        self._token = token.encode()
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = {f"{scheme}://{h}" for h in self._hosts for scheme in ("http", "https")}
+        self._cookie = cookie
+        self._most_bytes, self._most_upload = most_bytes, most_upload
+        self._upload_path = upload_path
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._http(_Exchange(scope, receive, send))
+        elif scope["type"] == "websocket":
+            await receive()  # the wish to connect, which has to be heard before it is declined
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _http(self, exchange: _Exchange) -> None:
+        try:
+            away = self._judge(exchange)
+        except Refusal as refusal:
+            await exchange.refuse(refusal)
+            return
+        if away is not None:
+            await exchange.answer(303, b"", away)
+            return
+        try:
+            await self.app(exchange.scope, exchange.receive, exchange.send)
+            await exchange.release()
+        except Exception as error:
+            await exchange.failed(error)
+
+    # Who is asking, and for what ------------------------------------------------------------------
+
+    def _judge(self, exchange: _Exchange) -> list[tuple[bytes, bytes]] | None:
+        """Refuse, or say where to go instead, or let in (None)."""
+        scope = exchange.scope
+        self._judge_host(exchange.all(b"host"))
+        self._judge_form(scope, exchange)
+        bearer = self._has_bearer(exchange)
+        self._judge_origin(scope["method"], exchange, bearer)
+        query = urllib.parse.parse_qsl(
+            bytes(scope.get("query_string", b"")).decode("latin-1"), keep_blank_values=True
+        )
+        given = [value for name, value in query if name == "token"]
+        by_address = len(given) == 1 and self._is_token(given[0])
+        if not (by_address or bearer or self._has_cookie(exchange)):
+            raise Refusal(403, f"This page is for one person only. {_OPEN_AGAIN}")
+        self._judge_size(scope["path"], exchange)
+        if given and scope["path"] == "/" and scope["method"] in _READING:
+            return self._without_token(query, by_address)
+        return None
+
+    def _judge_host(self, given: list[str]) -> None:
+        """A page elsewhere can let its own name point here, but not change the name it asks for."""
+        if len(given) != 1:
+            raise Refusal(400, f"The request names no host, or several. {_OPEN_AGAIN}")
+        if given[0].lower() not in self._hosts:
+            raise Refusal(421, f"This page is not served under that name. {_OPEN_AGAIN}")
+
+    def _judge_form(self, scope: MutableMapping[str, Any], exchange: _Exchange) -> None:
+        path = str(scope["path"])
+        raw = bytes(scope.get("raw_path") or path.encode("utf-8", "replace"))
+        if len(raw) + len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
+            raise Refusal(414, f"The address is too long. {_OPEN_AGAIN}")
+        if len(scope["headers"]) > _MOST_HEADERS:
+            raise Refusal(431, f"The request has too many headers. {_OPEN_AGAIN}")
+        if scope["method"] not in _METHODS:
+            raise Refusal(405, "The page does not answer requests of this kind.")
+        rooted = path.startswith("/") and not path.startswith("//")
+        if not rooted or {".", ".."} & set(path.split("/")) or _ODD.search(path):
+            raise Refusal(400, f"The address is not one of this page. {_OPEN_AGAIN}")
+        if exchange.has_body and exchange.declared is None:
+            raise Refusal(400, "The request does not say clearly how long it is.")
+
+    def _judge_origin(self, method: str, exchange: _Exchange, bearer: bool) -> None:
+        """Only our own page may ask for anything; others may at most link to it."""
+        foreign = Refusal(403, f"Another page asked for this, so it is refused. {_OPEN_AGAIN}")
+        origins = exchange.all(b"origin")
+        if any(origin.lower() not in self._origins for origin in origins) or len(origins) > 1:
+            raise foreign
+        sites = {site.lower() for site in exchange.all(b"sec-fetch-site")}
+        if sites - {"same-origin", "none"}:
+            linked = (
+                method in _READING
+                and exchange.all(b"sec-fetch-mode") == ["navigate"]
+                and exchange.all(b"sec-fetch-dest") == ["document"]
+            )
+            if not linked:
+                raise foreign
+        if method not in _READING and not origins and not bearer:
+            raise foreign
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token)
+
+    def _has_bearer(self, exchange: _Exchange) -> bool:
+        """No browser sends this header by itself, so whoever does means it."""
+        given = exchange.all(b"authorization")
+        scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+        return scheme.lower() == "bearer" and self._is_token(value.strip())
+
+    def _has_cookie(self, exchange: _Exchange) -> bool:
+        """Any cookie of our name will do: other servers on this machine can add some."""
+        pairs = ";".join(exchange.all(b"cookie")).split(";")
+        named = (pair.partition("=") for pair in pairs)
+        return any(n.strip() == self._cookie and self._is_token(v.strip()) for n, _, v in named)
+
+    def _judge_size(self, path: str, exchange: _Exchange) -> None:
+        exchange.most = self._most_upload if path == self._upload_path else self._most_bytes
+        if (exchange.declared or 0) > exchange.most:
+            raise exchange.too_large()
+
+    def _without_token(
+        self, query: list[tuple[str, str]], by_address: bool
+    ) -> list[tuple[bytes, bytes]]:
+        """To the same page, whose address can be seen by others; the cookie keeps the token."""
+        rest = urllib.parse.urlencode([pair for pair in query if pair[0] != "token"])
+        headers = [(b"location", f"/{'?' if rest else ''}{rest}".encode())]
+        if by_address:
+            value = f"{self._cookie}={self._token.decode()}; HttpOnly; SameSite=Strict; Path=/"
+            headers.append((b"set-cookie", value.encode()))
+        return headers
+
+
+@dataclass
+class _Exchange:
+    """One request and its answer: what came in is counted, what goes out gets our headers."""
+
+    scope: MutableMapping[str, Any]
+    _receive: Receive
+    _send: Send
+    most: int = 0
+    _heard: int = 0
+    _started: bool = False
+    _closed: bool = False  # refused in the middle: whatever the app still says is dropped
+    _gone: bool = False
+    _held: list[Message] = field(default_factory=list)
+
+    def all(self, name: bytes) -> list[str]:
+        headers = self.scope["headers"]
+        return [bytes(v).decode("latin-1") for k, v in headers if bytes(k).lower() == name]
+
+    @property
+    def has_body(self) -> bool:
+        return bool(self.all(b"transfer-encoding")) or self.all(b"content-length") not in (
+            [],
+            ["0"],
+        )
+
+    @property
+    def declared(self) -> int | None:
+        """The length that the request gives itself: 0 where it gives none, None where unclear."""
+        given = self.all(b"content-length")
+        if not given:
+            return 0
+        clear = len(given) == 1 and re.fullmatch(r"[0-9]{1,18}", given[0])
+        return int(given[0]) if clear else None
+
+    def too_large(self) -> Refusal:
+        return Refusal(413, f"This is too large; at most {size(self.most)} can be sent here.")
+
+    # In -------------------------------------------------------------------------------------------
+
+    async def receive(self) -> Message:
+        """The next part of the request. Too much of it looks to the app as if the browser left."""
+        if self._closed:
+            return {"type": "http.disconnect"}
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self._gone = True
+            return message
+        self._heard += len(message.get("body", b""))
+        if self._heard > self.most:
+            self._closed = True
+            if not self._started:
+                self._held.clear()
+                await self.refuse(self.too_large())
+            return {"type": "http.disconnect"}
+        return message
+
+    # Out ------------------------------------------------------------------------------------------
+
+    async def send(self, message: Message) -> None:
+        """Pass on what the app answers, with our headers.
+
+        An answer of status 500 waits until the app is done: if it then fails, our own words go out.
+        """
+        if self._closed:
+            return
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": _with_ours(message.get("headers", ()))}
+            if message["status"] == 500:
+                self._held.append(message)
+                return
+            self._started = True
+        elif self._held:
+            self._held.append(message)
+            return
+        await self._send(message)
+
+    async def release(self) -> None:
+        """Send what waited."""
+        held, self._held = self._held, []
+        for message in held:
+            self._started = True
+            await self._send(message)
+
+    async def failed(self, error: Exception) -> None:
+        """The app broke: the reason goes to the log, and one sentence to the person."""
+        if self._closed:
+            return  # it was told that the browser left
+        if self._gone:
+            _log.info("the browser left in the middle of a request: %r", error)
+            return
+        _log.error("a request failed", exc_info=error)
+        if not self._started:
+            self._held.clear()
+            sentence = "Something went wrong here; the terminal in which stair runs says what."
+            await self.refuse(Refusal(500, sentence))
+
+    async def refuse(self, refusal: Refusal) -> None:
+        body = (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stair</title></head>'
+            f"<body><p>{html.escape(refusal.sentence)}</p></body></html>\n"
+        ).encode()
+        await self.answer(refusal.status, body)
+
+    async def answer(
+        self, status: int, body: bytes, headers: Collection[tuple[bytes, bytes]] = ()
+    ) -> None:
+        """Answer in place of the app.
+
+        What the browser is still sending is heard for a moment and thrown away: one whose
+        connection is cut off while it speaks shows an error of its own in place of our sentence.
+        """
+        own = [
+            *headers,
+            (b"content-length", str(len(body)).encode()),
+            *([(b"content-type", b"text/html; charset=utf-8")] if body else []),
+            *([(b"connection", b"close")] if self.has_body else []),
+        ]
+        self._started = self._closed = True
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": _with_ours(own)}
+        )
+        if self.scope["method"] == "HEAD":
+            body = b""
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        if self.has_body and not self.all(b"expect"):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LINGER_SECONDS):
+                    await self._hear_out()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _hear_out(self) -> None:
+        left = _LINGER_BYTES
+        while left > 0:
+            message = await self._receive()
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                return
+            left -= len(message.get("body", b""))
+
+
+def _with_ours(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Our headers in place of any of the same name; the app alone decides what may be cached."""
+    kept = [
+        (name, value)
+        for name, value in ((bytes(n).lower(), v) for n, v in headers)
+        if name not in _ALWAYS and name != b"server" and not name.startswith(b"access-control-")
+    ]
+    if not any(name == b"cache-control" for name, _ in kept):
+        kept.append((b"cache-control", b"no-store"))
+    return [*kept, *_ALWAYS.items()]

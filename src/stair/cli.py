@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from stair.checkout import reproduce
+from stair.review.command import review
 
 if TYPE_CHECKING:
     from stair.export import SavedRules
@@ -487,6 +488,7 @@ def _saved(path: Path) -> SavedRules:
     return load(path)
 
 
+app.command()(_plain_errors()(review))
 app.command()(_plain_errors()(reproduce))
 
 if __name__ == "__main__":

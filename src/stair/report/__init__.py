@@ -23,7 +23,16 @@ from stair.report.fragment import fragment_of
 if TYPE_CHECKING:
     from stair.summary import Summary
 
-__all__ = ["Report", "clean", "environment", "policy", "report_of", "source", "to_fragment", "to_html"]
+__all__ = [
+    "Report",
+    "clean",
+    "environment",
+    "hash_of",
+    "report_of",
+    "source",
+    "to_fragment",
+    "to_html",
+]
 
 
 def to_html(summary: Summary, examples: int = 0) -> str:
@@ -41,7 +50,7 @@ def to_html(summary: Summary, examples: int = 0) -> str:
             headline=words.headline(report),
             style=Markup(style),  # our own file, no data in it
             script=Markup(script),
-            policy=policy(style, script),
+            policy=_policy(style, script),
         )
     )
 
@@ -54,7 +63,9 @@ def _counted(summary: Summary, examples: int) -> str:
         )
     style = source("counted.css")
     page = environment().get_template("counted.html")
-    allowed = f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; form-action 'none'"
+    allowed = (
+        f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'"
+    )
     content = fragment_of(summary, most=len(summary.evidence))
     return clean(page.render(content, style=Markup(style), policy=allowed))
 
@@ -64,15 +75,15 @@ def to_fragment(summary: Summary) -> str:
     return clean(environment().get_template("fragment.html").render(fragment_of(summary)))
 
 
-def policy(style: str, script: str) -> str:
+def _policy(style: str, script: str) -> str:
     """What the page may do: nothing but its own style and its own script, known by their hashes."""
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src '{hash_of(style)}'; script-src '{hash_of(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -83,7 +94,7 @@ def source(name: str) -> str:
     loader = environment().loader
     assert loader is not None
     # Line ends as the browser sees them, or the hash would be of another text.
-    text = loader.getsource(environment(), name)[0]
+    text = loader.get_source(environment(), name)[0]
     return "\n" + text.replace("\r\n", "\n")
 
 

@@ -297,7 +297,7 @@ class Views:
         clauses = [_clause(around, clause, group) for clause in rule.clauses] if detailed else []
         return RuleView(
             number=number + 1,
-            text=_shortened(str(rule), LONGEST_TEXT),
+            text=shortened(str(rule), LONGEST_TEXT),
             label=rules.label_name(rule.label),
             is_outlier=rules.positive is not None and rule.label == rules.positive,
             length=rule.length,

@@ -208,15 +208,15 @@ class _Page:
     def rows(self, request: Request, _form: Form) -> Response:
         review, now, group = self._group(request)
         query = request.query_params
-        asked = {
+        asked: dict[str, Any] = {
             "sort": query.get("sort", ""),
             "descending": query.get("descending", "") == "1",
             "search": query.get("search", "")[:LONGEST_SEARCH],
         }
         page = review.rows.page(
-            group.rows, sort=asked["sort"] or None, descending=bool(asked["descending"]),
+            group.rows, sort=asked["sort"] or None, descending=asked["descending"],
             start=_whole(query.get("start", "0"), "start"), size=pages.PAGE_SIZE,
-            search=str(asked["search"]),
+            search=asked["search"],
         )  # fmt: skip
         return _html(pages.rows(review, now, group, page, asked))
 
@@ -395,14 +395,14 @@ class _Page:
         columns, n_rows, guess = columns_of(path)
         return _html(pages.setup(_first(form, "name"), columns, n_rows, guess))
 
-    def open(self, request: Request, form: Form) -> Response:
+    def open(self, _request: Request, form: Form) -> Response:
         path = self._folder_file(_first(form, "name"))
-        self.desk.open(wanted_of(path, form), _who(request))
+        self.desk.open(wanted_of(path, form))
         return Response(status_code=204, headers={"HX-Redirect": "/"})
 
     def _folder_file(self, name: str) -> Path:
         if self.desk.folder is None:
-            raise StairError("this page shows one file; start stair review without a file to choose")
+            raise StairError("this page shows one file; start stair review without one")
         return self.desk.folder.find(name)
 
     async def upload(self, request: Request) -> Response:
@@ -454,7 +454,9 @@ def _in_words(now: Now, event: Any) -> str:
     if event.kind == "rules":
         return f"the rules, {pages.CAUSES.get(event.text, event.text)}"
     said = names.get(event.verdict, "verdict taken back").lower()
-    return f"{said} for " + (event.text if event.kind == "rule" else f"row {int(event.subject) + 1}")
+    return f"{said} for " + (
+        event.text if event.kind == "rule" else f"row {int(event.subject) + 1}"
+    )
 
 
 def _whole(text: str, what: str) -> int:

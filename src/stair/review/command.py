@@ -15,7 +15,7 @@ def review(
         list[Path] | None,
         typer.Argument(
             metavar="[RULES.json] [FILE]",
-            help="A table, and before it saved rules if there are any. Neither: choose on the page.",
+            help="A table, or saved rules and a table. Without: choose on the page.",
         ),
     ] = None,
     label: Annotated[
@@ -92,7 +92,7 @@ def review(
 ) -> None:  # fmt: skip
     """Judge rules in place of rows, on a page of this machine."""
     from stair.errors import StairError
-    from stair.io import optional
+    from stair.io.packages import optional
 
     if optional("starlette") is None or optional("uvicorn") is None:
         raise StairError("the review page needs starlette: pip install 'stair[review]'")
@@ -123,8 +123,7 @@ def review(
                 query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
                 time_parts=time_parts, seed=seed, method=method, min_score=min_score,
                 max_rule_length=max_rule_length,
-            ),
-            "command",
+            )
         )  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,

@@ -22,6 +22,7 @@ from stair.review.uploads import Folder, check_expanded
 from stair.table import Field, read_values
 
 MOST_EXPANDED: Final = 4_000_000_000  # bytes of a compressed file that came in by upload
+NOBODY: Final = "stair"  # who does what no person asked for
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
 
@@ -99,14 +100,14 @@ class Desk:
     review: Review | None = None
     wanted: Wanted | None = None
 
-    def open(self, wanted: Wanted, who: str) -> Job:
-        """Reads and learns in the background."""
+    def open(self, wanted: Wanted) -> Job:
+        """Reads and learns in the background. The rules it learns are nobody's to undo."""
         wanted.check()
         self.wanted = wanted
 
         def work(say: Say) -> None:
             self.close()
-            self.review = open_review(wanted, self.db, who, say)
+            self.review = open_review(wanted, self.db, say)
 
         return self.jobs.start(f"Opening {wanted.file.name}", work)
 
@@ -134,7 +135,7 @@ class Desk:
             review.store.close()
 
 
-def open_review(wanted: Wanted, db: Path | None, who: str, say: Say) -> Review:
+def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
     from stair.export import load
 
@@ -149,9 +150,9 @@ def open_review(wanted: Wanted, db: Path | None, who: str, say: Say) -> Review:
     try:
         if not review.can_go_on(wanted.request):
             if saved is None:
-                review.learn(who, wanted.request, wanted.settings, say)
+                review.learn(NOBODY, wanted.request, wanted.settings, say)
             else:
-                review.load(who, wanted.request, saved)
+                review.load(NOBODY, wanted.request, saved)
         say("counting")
         review.now()
     except BaseException:

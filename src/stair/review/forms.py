@@ -1,7 +1,8 @@
-"""A clause as the fields of a form, and back. What a person types gets one sentence if it is bad."""
+"""A clause as the fields of a form, and back; bad input gets one sentence."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,9 +104,7 @@ def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
         after, until = _time(fields, "low", BEGINNING), _time(fields, "high", END)
         if after >= until:
             raise StairError(f"no time is after {after} and not later than {until}")
-        return _about_something(
-            Period(old.feature, after, until, missing, old.whole_days), missing
-        )
+        return _about_something(Period(old.feature, after, until, missing, old.whole_days), missing)
     if isinstance(old, Among):
         named = _categories(old, values)
         places = [int(k) for k in fields.get("value", ()) if k.isdecimal() and int(k) < len(named)]
@@ -148,11 +147,10 @@ def _time(fields: Fields, name: str, none: np.datetime64) -> np.datetime64:
     text = _first(fields, name).strip()
     if not text:
         return none
-    try:
+    time: np.datetime64 | None = None
+    with contextlib.suppress(ValueError):
         time = np.datetime64(text.replace(" ", "T"), "us")
-    except ValueError:
-        time = np.datetime64("NaT")
-    if np.isnat(time):
+    if time is None or np.isnat(time):
         raise StairError(f'"{text[:40]}" is no time; expected one such as 2024-02-29 17:30')
     return time
 

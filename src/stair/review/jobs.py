@@ -15,7 +15,7 @@ from stair.errors import StairError
 Say: TypeAlias = Callable[[str], None]
 
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 - nothing went wrong
     """Somebody does not want the result any more."""
 
 

@@ -35,7 +35,7 @@ def rows_from_text(text: str) -> Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class Said:
     """What was said about a group: the word, its rows, and the class that its rule gives them."""
 
     word: str
@@ -63,7 +63,7 @@ class Judged:
 
 def judge(
     codes: NDArray[np.int32],
-    groups: list[Verdict],
+    groups: list[Said],
     single: Mapping[int, str],
     positive: int | None,
 ) -> Judged:

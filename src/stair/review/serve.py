@@ -91,7 +91,9 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         why = getattr(error, "strerror", None) or str(error)
-        raise StairError(f"cannot listen at {host}:{port}: {why.lower()}; try another --port") from None
+        raise StairError(
+            f"cannot listen at {host}:{port}: {why.lower()}; try another --port"
+        ) from None
     return listening
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,17 @@ from stair.learn import Learned, Learner
 from stair.local import LocalRuleSet
 from stair.report.data import RuleView, Views, rule_as_sql
 from stair.review.jobs import Say
-from stair.review.judged import Judged, Verdict, judge, rows_from_text, rows_to_text
+from stair.review.judged import Judged, Said, judge, rows_from_text, rows_to_text
 from stair.review.rows import Rows
-from stair.review.store import Carried, Event, State, Store, carried, fingerprint_of_rows
+from stair.review.store import (
+    Carried,
+    Event,
+    State,
+    Store,
+    Verdict,
+    carried,
+    fingerprint_of_rows,
+)
 from stair.rules import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
@@ -215,7 +223,7 @@ class Review:
         groups = []
         for event in state.rules.values():
             said = json.loads(event.payload)
-            groups.append(Verdict(event.verdict, rows_from_text(said["rows"]), said["label"]))
+            groups.append(Said(event.verdict, rows_from_text(said["rows"]), said["label"]))
         single = {row: event.verdict for row, event in state.rows.items()}
         return judge(self.given.verdict.codes, groups, single, self.given.verdict.positive)
 
@@ -223,7 +231,7 @@ class Review:
         """The table with the labels that the verdicts up to an event gave it."""
         if not event:
             return self.given
-        judged = self._judged_by(self.store.state(event))
+        judged = self._judged_by(self.store.state_at(event))
         note = "labels as reviewed: rejected groups are inliers, unsure rows are left out"
         return self.given.relabelled(judged.codes[self.given.rows], note)
 
@@ -236,7 +244,7 @@ class Review:
             raise StairError("this rule is not known here; load the page again")
         payload = json.dumps({"rows": rows_to_text(group.rows), "label": group.label})
         return self.store.decide(
-            who, group.key, verdict, note=note, text=group.text, n_rows=len(group.rows),
+            who, group.key, cast(Verdict, verdict), note=note, text=group.text, n_rows=len(group.rows),
             payload=payload, key=once,
         )  # fmt: skip
 
@@ -245,7 +253,7 @@ class Review:
     ) -> None:
         if any(not 0 <= row < self.given.frame.n_rows for row in rows):
             raise StairError(f"the table has rows 1 to {self.given.frame.n_rows:,}")
-        self.store.decide_rows(who, rows, verdict, note=note, key=once)
+        self.store.decide_rows(who, rows, cast(Verdict, verdict), note=note, key=once)
 
     def learn(
         self, who: str, request: Mapping[str, Any], settings: Mapping[str, Any], say: Say,
@@ -300,7 +308,11 @@ class Review:
         rule = rules.rules[group.number]
         if not 0 <= clause < len(rule.clauses):
             raise StairError(f"the rule has {len(rule.clauses)} clauses, and none at {clause + 1}")
-        kept = [*rule.clauses[:clause], *([] if new is None else [new]), *rule.clauses[clause + 1 :]]
+        kept = [
+            *rule.clauses[:clause],
+            *([] if new is None else [new]),
+            *rule.clauses[clause + 1 :],
+        ]
         if not kept:
             raise StairError("a rule needs at least one clause; reject the rule instead")
         rules = self._recounted(rules, group.number, tuple(kept), revision.given)

@@ -144,6 +144,10 @@ class Store:
                 self._state = state_of(held)
             return self._state
 
+    def state_at(self, event: int) -> State:
+        """What held when this event was the last one."""
+        return state_of([each for each in self.events() if each.id <= event])
+
     def events(self, after: int = 0) -> list[Event]:
         """The log of this data, from the event after this one on."""
         found = self._rows(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,7 @@ from stair.export.json import SavedRules, from_json, to_json
 from stair.export.kinds import export
 from stair.learn import Learned
 from stair.local import LocalRuleSet
-from stair.report import source
+from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
 from stair.review.session import Now, Review
@@ -133,7 +131,7 @@ def report(review: Review, now: Now) -> Response:
         counts=[(word, now.judged.count(code)) for code, word in enumerate(WORDS) if code],
         cause=pages.CAUSES.get(now.revision.cause, now.revision.cause),
         style=Markup(style),  # our own file, no data in it
-        policy=f"default-src 'none'; style-src '{_hash(style)}'; base-uri 'none'; "
+        policy=f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; "
         "form-action 'none'",
     )
     return _download(text, f"{_stem(review)}-review.html")
@@ -143,11 +141,6 @@ def source_of(name: str) -> str:
     from importlib import resources
 
     return resources.files("stair.review").joinpath("templates", name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _stem(review: Review) -> str:

@@ -164,6 +164,7 @@ class _Page:
                 side=pages.side_of(review, now),
                 panel=shown,
                 current=group.key if group else "",
+                oob=False,
                 summary=now.revision.summary,
                 names=pages.names_of(now.revision.has_outliers),
                 headline=pages.headline(now),
@@ -282,9 +283,13 @@ class _Page:
         return _html(pages.render("edit.html", group=group, forms=forms))
 
     def preview(self, request: Request, form: Form) -> Response:
+        """As the person types: what is wrong with it stands where the answer would."""
         review, now, group = self._present(request)
-        clause, new = self._edited(now, group, form)
-        changed = review.with_clause(now.revision, group, clause, new)
+        try:
+            clause, new = self._edited(now, group, form)
+            changed = review.with_clause(now.revision, group, clause, new)
+        except StairError as error:
+            return _html(pages.render("problem.html", sentence=str(error)))
         return _html(
             pages.render("preview.html", preview=pages.preview(now.revision, group, changed))
         )
@@ -362,7 +367,10 @@ class _Page:
         text = pages.render("job.html", job=job)
         if job is not None and job.is_done:
             self.desk.jobs.forget()
-            return _html(text, HX_Trigger=json.dumps({"stair-ended": {"error": job.error}}))
+            return _html(
+                text,
+                HX_Trigger=json.dumps({"stair-ended": {"error": job.error, "title": job.title}}),
+            )
         return _html(text)
 
     # --- take away ----------------------------------------------------------------------------

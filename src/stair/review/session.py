@@ -178,16 +178,16 @@ class Review:
             cause=event.text,
             summary=summary,
             given=given,
-            groups=self._groups_of(summary.rules),
+            groups=self._groups_of(summary.rules, given),
             settings=payload["settings"],
             learned_from=int(payload["learned_from"]),
             has_verdict=self.has_verdict,
             edited=tuple(payload["edited"]),
         )
 
-    def _groups_of(self, rules: RuleSet) -> tuple[Group, ...]:
+    def _groups_of(self, rules: RuleSet, labelled: Given) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
-        given = self.given
+        given = self.given  # all rows, also those that unsure verdicts left out of the labels
         covered = rules.covers(given.values)
         groups = []
         for number, rule in enumerate(rules):
@@ -199,14 +199,17 @@ class Review:
             )
         judged = [group for group in groups if group.is_judged]
         others = [group for group in groups if not group.is_judged]
-        return (*judged, *self._unexplained(rules, covered), *others)
+        return (*judged, *self._unexplained(rules, covered, labelled), *others)
 
-    def _unexplained(self, rules: RuleSet, covered: NDArray[np.bool_]) -> tuple[Group, ...]:
+    def _unexplained(
+        self, rules: RuleSet, covered: NDArray[np.bool_], labelled: Given
+    ) -> tuple[Group, ...]:
         positive = self.given.verdict.positive
         if positive is None or not self.has_verdict:
             return ()
         outlier = [rule.label == rules.positive for rule in rules]
-        missed = (self.given.codes == positive) & ~covered[:, outlier].any(axis=1)
+        codes = labelled.verdict.codes[self.given.rows]
+        missed = (codes == positive) & ~covered[:, outlier].any(axis=1)
         rows = self.given.rows[np.flatnonzero(missed)]
         if not len(rows):
             return ()
@@ -244,8 +247,8 @@ class Review:
             raise StairError("this rule is not known here; load the page again")
         payload = json.dumps({"rows": rows_to_text(group.rows), "label": group.label})
         return self.store.decide(
-            who, group.key, cast(Verdict, verdict), note=note, text=group.text, n_rows=len(group.rows),
-            payload=payload, key=once,
+            who, group.key, cast(Verdict, verdict), note=note, text=group.text,
+            n_rows=len(group.rows), payload=payload, key=once,
         )  # fmt: skip
 
     def decide_rows(
@@ -344,6 +347,8 @@ class Review:
             "edited": list(edited),
         }
         event = self.store.put_rules(who, cause, json.dumps(payload, ensure_ascii=False))
+        if cause != "edited":
+            self.frontier = None  # it was of other labels, or of other settings
         revision = self._revised(event, summary, given, payload)
         with self._lock:
             self._keep(revision)

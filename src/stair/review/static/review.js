@@ -26,7 +26,7 @@
     toast.textContent = text;
     toast.classList.toggle("shown", Boolean(text));
     clearTimeout(clearing);
-    clearing = setTimeout(() => toast.classList.remove("shown"), 6000);
+    clearing = setTimeout(() => toast.classList.remove("shown"), 4000);
   };
   const problem = (text) => {
     const box = byId("problem");
@@ -180,7 +180,7 @@
     const tuning = document.querySelector("#panel .tuning");
     htmx.ajax("GET", tuning ? "/tune" : "/", tuning ? { target: "#panel" } : { target: "#panel", select: "#panel > *" });
     htmx.ajax("GET", "/side?since=-1&current=", { target: "#side", swap: "innerHTML" });
-    say("The rules are there.");
+    say(`Done: ${event.detail.title.toLowerCase()}.`);
   });
   setInterval(() => {
     if (document.querySelector("#job .job") && document.querySelector("#panel .tuning") && byId("frontier") && document.activeElement?.form?.id !== "tuning") {
@@ -227,8 +227,6 @@
   byId("help-open")?.addEventListener("click", () => help.showModal());
   const go = (key) => {
     if (!key) return;
-    queue.push(() => null);  // after the verdicts before it
-    queue.pop();
     htmx.ajax("GET", `/group/${key}`, { target: "#panel" });
   };
   const step = (by) => {

@@ -140,7 +140,7 @@ def effort(now: Now) -> str:
         f"{words.counted(judged.n_rows, 'row')}"
     )
     if judged.by_hand:
-        text += f", {judged.by_rules:,} by rules and {judged.by_hand:,} one by one"
+        text += f": {judged.by_rules:,} by rules, {judged.by_hand:,} one by one"
     return text
 
 

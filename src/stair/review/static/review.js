@@ -104,6 +104,8 @@
     if (button) decide(button.dataset.verdict);
     const close = event.target.closest("[data-close]");
     if (close) byId(close.dataset.close).replaceChildren();
+    const way = event.target.closest("[data-go]");
+    if (way) go(way.dataset.go);
     const floor = event.target.closest("[data-floor]");
     if (floor) {
       byId("floor").value = floor.dataset.floor;

@@ -57,7 +57,8 @@ def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
         elif kind == "truth":
             digest.update(bytes(2 if v is None else int(v) for v in part.tolist()))
         elif kind == "float":
-            part = part + 0.0
+            with np.errstate(invalid="ignore"):  # some NaN complain
+                part = part + 0.0
             part[np.isnan(part)] = np.nan
             digest.update(part.astype("<f8").tobytes())
         else:

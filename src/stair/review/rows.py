@@ -195,7 +195,8 @@ class _Numbers:
         if values.dtype.kind != "f":
             return values, None
         absent = np.isnan(values)
-        bits = (values + 0.0).view(np.int64)  # no negative zero
+        with np.errstate(invalid="ignore"):  # some NaN complain
+            bits = (values + 0.0).view(np.int64)  # no negative zero
         # The bits of a float sort as it does once those of negative ones are turned over.
         keys = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
         return keys, absent if absent.any() else None

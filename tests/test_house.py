@@ -115,7 +115,22 @@ MAY_IMPORT = {
         "summary",
         "table",
     },
-    "review": {"errors", "io", "report", "review"},
+    "review": {
+        "clauses",
+        "detect",
+        "errors",
+        "export",
+        "intake",
+        "io",
+        "labels",
+        "learn",
+        "local",
+        "report",
+        "review",
+        "rules",
+        "summary",
+        "table",
+    },
 }
 
 

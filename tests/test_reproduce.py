@@ -147,9 +147,13 @@ def test_nothing_is_computed_twice(quick: tuple[Path, str, str], data: Path) -> 
 def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
     quick: tuple[Path, str, str], data: Path, tmp_path: Path
 ) -> None:
-    """Ctrl-C reaches every process of the terminal; nothing half-written stays, nothing is lost."""
+    """Ctrl-C reaches every process of the terminal; nothing half-written stays, nothing is lost.
+
+    A third time another program ends it: the processes that computed stayed behind then, waiting
+    for work for ever.
+    """
     kept = 0
-    for jobs, finished in (("2", 4), ("1", 3)):
+    for jobs, finished, by_hand in (("2", 4, True), ("1", 3, True), ("2", 2, False)):
         command = _command(tmp_path, data, *SOME, "--jobs", jobs)
         with subprocess.Popen(
             command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -160,10 +164,15 @@ def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
             for line in running.stderr:
                 seen += bool(re.match(r"\d+ of \d+: ", line))
                 if seen == finished:
-                    os.killpg(running.pid, signal.SIGINT)
+                    if by_hand:
+                        os.killpg(running.pid, signal.SIGINT)
+                    else:
+                        running.terminate()
                     break
             rest = running.stderr.read()
         assert running.returncode == 130, rest
+        with pytest.raises(ProcessLookupError):  # none of its processes is left
+            os.killpg(running.pid, 0)
         assert "stopped; nothing was left half-written" in rest
         assert "Traceback" not in rest
         found = list((tmp_path / "cells").iterdir())

@@ -189,6 +189,11 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
+def _as_if_by_hand(*_: object) -> None:
+    """Being ended by another program is like Ctrl-C: the processes that compute end too."""
+    raise KeyboardInterrupt
+
+
 @contextmanager
 def _workers(jobs: int) -> Iterator[Any]:
     """A function from jobs to (task, outcome) as they end."""
@@ -197,6 +202,7 @@ def _workers(jobs: int) -> Iterator[Any]:
         return
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, context)
+    before = signal.signal(signal.SIGTERM, _as_if_by_hand)
 
     def run(waiting: list[Job]) -> Iterator[tuple[Task, dict[str, Any]]]:
         pending: dict[Future[dict[str, Any]], Task] = {}
@@ -218,4 +224,6 @@ def _workers(jobs: int) -> Iterator[Any]:
             child.kill()  # it would finish its task first, and nobody waits for that
         pool.shutdown(wait=True, cancel_futures=True)
         raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
     pool.shutdown()

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -143,13 +144,29 @@ def test_nothing_is_computed_twice(quick: tuple[Path, str, str], data: Path) -> 
     assert _results(folder, "q", "claims") == results
 
 
+def _are_gone(group: int) -> bool:
+    """Whether all processes of a group end, within some seconds."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
 def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
     quick: tuple[Path, str, str], data: Path, tmp_path: Path
 ) -> None:
-    """Ctrl-C reaches every process of the terminal; nothing half-written stays, nothing is lost."""
+    """Ctrl-C reaches every process of the terminal; nothing half-written stays, nothing is lost.
+
+    A third time another program ends it: the processes that computed stayed behind then, waiting
+    for work for ever.
+    """
     kept = 0
-    for jobs, finished in (("2", 4), ("1", 3)):
+    for jobs, finished, by_hand in (("2", 4, True), ("1", 3, True), ("2", 2, False)):
         command = _command(tmp_path, data, *SOME, "--jobs", jobs)
         with subprocess.Popen(
             command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -160,10 +177,14 @@ def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
             for line in running.stderr:
                 seen += bool(re.match(r"\d+ of \d+: ", line))
                 if seen == finished:
-                    os.killpg(running.pid, signal.SIGINT)
+                    if by_hand:
+                        os.killpg(running.pid, signal.SIGINT)
+                    else:
+                        running.terminate()
                     break
             rest = running.stderr.read()
         assert running.returncode == 130, rest
+        assert _are_gone(running.pid), "a process that computed is still there"
         assert "stopped; nothing was left half-written" in rest
         assert "Traceback" not in rest
         found = list((tmp_path / "cells").iterdir())

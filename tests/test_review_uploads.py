@@ -426,6 +426,18 @@ def test_a_workbook_whose_styles_are_endless(tmp_path: Path) -> None:
         check_expanded(path, 10**9)
 
 
+def test_a_row_without_an_end_in_an_excel_file(tmp_path: Path) -> None:
+    """The cells of a row are held together: 20,000,000 empty ones in a file of 80 kilobytes took
+    more than eight gigabytes."""
+    row = b'<row r="1"><c r="A1"><v>1</v></c>' + b"<c/>" * 5_000_000 + b"</row>"
+    path = workbook(tmp_path / "a.xlsx", sheet1=sheet(row))
+    with pytest.raises(StairError, match=r"a.xlsx has a row of more than 16 MB"):
+        check_expanded(path, 10**9)
+    links = b"<hyperlinks>" + b"<hyperlink/>" * 2_000_000 + b"</hyperlinks>"
+    many = sheet(b'<row r="1"/>' * 2_000_000).replace(b"</sheetData>", b"</sheetData>" + links)
+    check_expanded(workbook(tmp_path / "b.xlsx", sheet1=many), 10**9)
+
+
 @pytest.mark.parametrize(
     "damage", ["not a zip", "cut", "garbled", "many", "packed", "zip64", "list"]
 )

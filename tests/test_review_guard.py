@@ -477,11 +477,13 @@ class Served:
     def raw(self, request: bytes) -> str:
         """What comes back for these bytes until the server closes or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as s:
-            s.sendall(request)
-            s.shutdown(socket.SHUT_WR)
             parts = []
-            while part := s.recv(1 << 16):
-                parts.append(part)
+            with contextlib.suppress(OSError):  # the server may close before it has everything
+                s.sendall(request)
+                s.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionError):
+                while part := s.recv(1 << 16):
+                    parts.append(part)
         return b"".join(parts).decode("latin-1")
 
 
@@ -568,17 +570,17 @@ def test_a_web_socket_request_gets_an_ordinary_refusal(served: Served) -> None:
 
 
 def test_endless_headers_end(served: Served) -> None:
-    start = f"GET / HTTP/1.1\r\nHost: {served.host}\r\n".encode()
-    with contextlib.suppress(ConnectionError):  # the server may close before it has all of them
-        answer = served.raw(start + b"X-Long: " + b"a" * 300_000 + b"\r\n\r\n")
-        assert answer.split()[1] == "400"
+    """uvicorn stops listening; whether its answer comes through is a matter of luck."""
+    start = f"GET / HTTP/1.1\r\nHost: {served.host}\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    answer = served.raw(start + b"X-Long: " + b"a" * 3_000_000 + b"\r\n\r\n")
+    assert answer == "" or answer.split()[1] == "400"
 
 
 GIGABYTE = 1 << 30
 BLOCK = bytes(1 << 20)
 
 
-def _upload(host: str, token: str, declared: bool) -> tuple[int, int]:
+def _upload(host: str, token: str, declared: bool, path: str = "upload") -> tuple[int, int]:
     """Send a gigabyte as a stream: the status of the answer, and how many bytes were sent."""
     sent = 0
 
@@ -591,7 +593,7 @@ def _upload(host: str, token: str, declared: bool) -> tuple[int, int]:
     headers = {"authorization": f"Bearer {token}"}
     if declared:
         headers["content-length"] = str(GIGABYTE)  # else it is sent in chunks without a length
-    answer = httpx.post(f"http://{host}/upload", content=stream(), headers=headers, timeout=20)
+    answer = httpx.post(f"http://{host}/{path}", content=stream(), headers=headers, timeout=20)
     return answer.status_code, sent
 
 
@@ -608,7 +610,15 @@ def test_a_gigabyte_is_refused_quickly_and_costs_no_memory() -> None:
                 assert time.monotonic() - before < 10
         alive = httpx.get(f"http://{served.host}/", headers={"authorization": f"Bearer {TOKEN}"})
         assert alive.text == "heard 0 at /"
-        assert served.memory() < 50_000
+        assert 0 < served.memory() < 50_000
+
+
+def test_an_answer_that_did_not_wait_for_the_body_ends_it(served: Served) -> None:
+    """An app may refuse a name before it has read anything. uvicorn then listened to the rest of a
+    body without a length for as long as it came."""
+    status, sent = _upload(served.host, TOKEN, False, "unread")
+    assert status == 200
+    assert sent < GIGABYTE // 8
 
 
 def test_who_waits_for_a_word_before_sending_gets_the_refusal_instead(served: Served) -> None:

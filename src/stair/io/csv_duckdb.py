@@ -16,12 +16,16 @@ import numpy as np
 from stair.io.csv_plain import Layout, blocks
 from stair.io.frame import Array
 from stair.io.packages import duckdb_in_memory, optional
-from stair.io.text import BLOCK, TextFile
+from stair.io.text import BLOCK, LONGEST_LINE, TextFile
 from stair.io.values import MISSING, join_pieces, typed
 
 # A strict subset of the numbers in values.py: what fits is read alike by both, the rest goes there.
 _SQL_NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _SQL_WHOLE = r"[+-]?(0|[1-9][0-9]*)"
+
+
+# DuckDB's time and memory for a query grow with more than the square of its columns.
+_WIDEST = 256
 
 
 class Unsure(Exception):  # noqa: N818 - not a failure, only a reason to read otherwise
@@ -142,18 +146,24 @@ def _shape(path: Path, layout: Layout) -> _Shape:
     """Count what tells whether DuckDB finds the same fields as we do; refuse where it might not.
 
     Refused are files with one column (a blank line is a value to DuckDB), with line ends of more
-    than one kind, that begin with a blank, and with blanks around a quoted field.
+    than one kind, that begin with a blank, and with blanks around a quoted field; and wide ones,
+    with which DuckDB is slow beyond measure.
     """
     separator = layout.separator
     if len(layout.header) == 1 or separator not in ",;\t|":
         raise Unsure("one column, or an unusual separator")
+    if len(layout.header) > _WIDEST:
+        raise Unsure("too many columns")
     mark = separator.encode()
     shape = _Shape()
     feeds = returns = pairs = 0
     with path.open("rb") as file:
         first = True
         while block := file.read(BLOCK):
-            block += file.readline()  # a block ends where a line ends: nothing is cut in two
+            rest = file.readline(LONGEST_LINE)
+            if len(rest) == LONGEST_LINE:
+                raise Unsure("a very long line")
+            block += rest  # a block ends where a line ends: nothing is cut in two
             if first and block.removeprefix(codecs.BOM_UTF8)[:1] in (b"\r", b"\n", b" ", b"\t"):
                 raise Unsure("a blank at the top")
             first = False

@@ -37,8 +37,8 @@ def csv_rows(text: TextFile, separator: str) -> Iterator[Iterator[list[str]]]:
     """
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
-        with text.characters() as file:
-            yield _checked_rows(text.name, csv.reader(file, delimiter=separator, strict=True))
+        with text.lines() as lines:
+            yield _checked_rows(text.name, csv.reader(lines, delimiter=separator, strict=True))
     finally:
         csv.field_size_limit(limit)
 

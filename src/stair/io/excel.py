@@ -11,9 +11,10 @@ from typing import Any
 from stair.errors import StairError
 from stair.io.arrays import from_values
 from stair.io.databases import choose_table
-from stair.io.frame import Array, Opened
+from stair.io.frame import Array, Opened, check_filled
 from stair.io.packages import library_in_words, optional
 
+_MOST_ROWS = 1 << 20
 _EXCEL_ERRORS = frozenset(
     {"#N/A", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!", "#GETTING_DATA"}
 )
@@ -38,7 +39,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
         sheet = next(iter(sheets))
     worksheet = sheets[choose_table(path.name, dict.fromkeys(sheets, True), sheet, "sheet")]
     worksheet.reset_dimensions()
-    rows = _filled_rows(worksheet)
+    rows = _filled_rows(path.name, worksheet)
     _, header = next(rows, (0, []))
     if not header:
         raise StairError(f'{path.name} has nothing in sheet "{sheet}"; expected a header and rows.')
@@ -46,7 +47,10 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
 
     def load(places: list[int]) -> list[tuple[Array, bool]]:
         lists: list[list[Any]] = [[] for _ in places]
-        for number, row in rows:
+        filled = 0
+        for count, (number, row) in enumerate(rows, 1):
+            filled += len(row) - row.count(None)
+            check_filled(path.name, count, len(names), filled, 20_000_000)
             if len(row) > len(names):
                 raise StairError(
                     f"{path.name} row {number} has {len(row)} cells, expected {len(names)}"
@@ -58,9 +62,11 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
     return Opened(names, load, empty="has a header but no rows")
 
 
-def _filled_rows(worksheet: Any) -> Iterator[tuple[int, list[Any]]]:
+def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any]]]:
     """The rows that are not blank, each with its number and without blanks at its end."""
     for number, cells in enumerate(worksheet.iter_rows(values_only=True), 1):
+        if number > _MOST_ROWS:  # openpyxl fills in all rows that a file leaves out
+            raise StairError(f"{source} has a row beyond {_MOST_ROWS:,}, where Excel itself ends.")
         row = [None if c == "" or (isinstance(c, str) and c in _EXCEL_ERRORS) else c for c in cells]
         while row and row[-1] is None:
             row.pop()

@@ -65,6 +65,17 @@ def make_frame(
     return Frame(arrays, n_rows, source, tuple(said))
 
 
+def check_filled(source: str, n_rows: int, n_columns: int, filled: int, many: int) -> None:
+    """Refuse a table of many cells that is nearly all gaps: a file of a megabyte can stand for one
+    beyond all memory."""
+    cells = n_rows * n_columns
+    if cells > many and cells > 20 * filled:
+        raise StairError(
+            f"{source} would be a table of {n_rows:,} rows and {n_columns:,} columns with a value "
+            f"in {filled:,} places only; expected rows that have their columns in common."
+        )
+
+
 def unique_names(raw: Sequence[str]) -> tuple[list[str], dict[int, str]]:
     """Names that can tell the columns apart, and for each changed one a note by its place."""
     taken = {name for name in raw if name.strip()}

@@ -7,15 +7,15 @@ from typing import Any
 
 from stair.errors import StairError
 from stair.io.arrays import from_values
-from stair.io.frame import Array, Opened
+from stair.io.frame import Array, Opened, check_filled
 from stair.io.text import TextFile
 from stair.io.values import dated
 
 
 def open_json_lines(text: TextFile) -> Opened:
     rows: list[dict[str, Any]] = []
-    with text.characters() as file:
-        for number, line in enumerate(file, 1):
+    with text.lines() as lines:
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
@@ -33,6 +33,7 @@ def open_json_lines(text: TextFile) -> Opened:
     if not rows:
         raise StairError(f"{text.name} is empty; expected one JSON object per line.")
     names = list(dict.fromkeys(name for row in rows for name in row))
+    check_filled(text.name, len(rows), len(names), sum(map(len, rows)), 100_000_000)
 
     def load(places: list[int]) -> list[tuple[Array, bool]]:
         return [

@@ -18,6 +18,7 @@ from stair.errors import StairError
 
 HEAD = 1 << 20
 BLOCK = 1 << 22
+LONGEST_LINE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,24 @@ class TextFile:
             finally:
                 wrapper.detach()
 
+    @contextlib.contextmanager
+    def lines(self) -> Iterator[Iterator[str]]:
+        """The lines, with their ends as they are in the file; refused where one has no end."""
+        with self.characters() as file:
+            yield _lines(self.name, file)
+
+
+def _lines(name: str, file: TextIO) -> Iterator[str]:
+    number = 1
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE and line[-1] not in "\r\n":
+            raise StairError(
+                f"{name} line {number} is longer than {LONGEST_LINE:,} characters; "
+                f"expected a table with one row in each line."
+            )
+        yield line
+        number += 1
+
 
 @contextlib.contextmanager
 def _gzip_in_words(name: str) -> Iterator[None]:
@@ -69,10 +88,11 @@ def _gzip_in_words(name: str) -> Iterator[None]:
 def find_text(path: Path, start: bytes, encoding: str | None, whole: bool) -> TextFile:
     """Find out how the bytes become characters, and that all of them do (or the first ones)."""
     zipped = path.suffix.lower() == ".gz" or start.startswith(b"\x1f\x8b")
+    with TextFile(path, zipped, "").binary() as file:
+        start = file.read(64)
+    _check_disguise(path.name, start)
     if encoding is not None:
         return _explicit_text(path, zipped, encoding, whole)
-    with TextFile(path, zipped, "").binary() as file:
-        start = file.read(4)
     choices = ["utf-8", "cp1252"]
     if start.startswith(codecs.BOM_UTF8):
         choices = ["utf-8-sig"]
@@ -87,10 +107,35 @@ def find_text(path: Path, start: bytes, encoding: str | None, whole: bool) -> Te
             said = (f"{path.name} is not in UTF-8; it is read as {spoken}",) if spoken else ()
             return TextFile(path, zipped, choice, said)
         why = why or problem
+    for first, what in _OTHER_FILES.items():
+        if start.startswith(first):
+            raise StairError(f"{path.name} is {what}, not text; check its ending.")
     raise StairError(
         f"{path.name} is not text in UTF-8, UTF-16 or Windows-1252 ({why}); "
         f"if it is text, pass encoding=."
     )
+
+
+# How files begin that are often saved under the name of a table. Only once they turned out not to
+# be text: a column may well be called PAR1.
+_OTHER_FILES = {
+    b"PK\3\4": "a zip file or an Excel file",
+    b"PAR1": "a Parquet file",
+    b"SQLite format 3\0": "a SQLite database",
+    b"\x1f\x8b": "zipped twice",
+}
+
+
+def _check_disguise(name: str, start: bytes) -> None:
+    """Pages and papers are text too, and would be read as a table of one column."""
+    first = start.removeprefix(codecs.BOM_UTF8).lstrip().lower()
+    if first.startswith((b"<!doctype html", b"<html")):
+        raise StairError(
+            f"{name} is a web page, not a table; perhaps it was saved from a page that asks to "
+            f"sign in."
+        )
+    if first.startswith(b"%pdf-"):
+        raise StairError(f"{name} is a PDF, not a table; check its ending.")
 
 
 def _explicit_text(path: Path, zipped: bool, encoding: str, whole: bool) -> TextFile:

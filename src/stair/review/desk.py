@@ -21,7 +21,7 @@ from stair.review.store import Store, fingerprint_of_table
 from stair.review.uploads import Folder, check_expanded
 from stair.table import Field, read_values
 
-MOST_EXPANDED: Final = 4_000_000_000  # bytes of a compressed file that came in by upload
+MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
 NOBODY: Final = "stair"  # who does what no person asked for
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""

@@ -230,6 +230,7 @@ class _Exchange:
     _send: Send
     most: int = 0
     _heard: int = 0
+    _heard_all: bool = False
     _started: bool = False
     _closed: bool = False  # refused in the middle: whatever the app still says is dropped
     _gone: bool = False
@@ -269,6 +270,7 @@ class _Exchange:
             self._gone = True
             return message
         self._heard += len(message.get("body", b""))
+        self._heard_all = not message.get("more_body", False)
         if self._heard > self.most:
             self._closed = True
             if not self._started:
@@ -287,7 +289,9 @@ class _Exchange:
         if self._closed:
             return
         if message["type"] == "http.response.start":
-            message = {**message, "headers": _with_ours(message.get("headers", ()))}
+            own = [(b"connection", b"close")] if self._endless() else []
+            headers = _with_ours([*message.get("headers", ()), *own])
+            message = {**message, "headers": headers}
             if message["status"] == 500:
                 self._held.append(message)
                 return
@@ -295,7 +299,10 @@ class _Exchange:
         elif self._held:
             self._held.append(message)
             return
-        await self._send(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            await self._end(message)
+        else:
+            await self._send(message)
 
     async def release(self) -> None:
         """Send what waited."""
@@ -345,11 +352,27 @@ class _Exchange:
         if self.scope["method"] == "HEAD":
             body = b""
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        if self.has_body and not self.all(b"expect"):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LINGER_SECONDS):
-                    await self._hear_out()
+        await self._linger()
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _endless(self) -> bool:
+        """Whether the request goes on and does not say how long: a server would listen for ever."""
+        return bool(self.all(b"transfer-encoding")) and not self._heard_all
+
+    async def _end(self, message: Message) -> None:
+        if self._endless():
+            await self._send({**message, "more_body": True})
+            await self._linger()
+            message = {**message, "body": b""}
+        await self._send(message)
+
+    async def _linger(self) -> None:
+        """Throw away what is still coming, for a moment."""
+        if not self.has_body or self._heard_all or self.all(b"expect"):
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await self._hear_out()
 
     async def _hear_out(self) -> None:
         left = _LINGER_BYTES

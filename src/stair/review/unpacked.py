@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import glob
 import gzip
+import re
 import struct
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,9 @@ _BLOCK = 1 << 20
 _MOST_MEMBERS = 10_000
 _LARGEST_DIRECTORY = 4_000_000  # bytes that list the members of a zip file
 _LARGEST_TREES = 64_000_000  # bytes of an Excel file that are neither cells nor shared text
+_END_OF_ROWS = re.compile(rb"</(\w{1,16}:)?sheetData")
+_SHEET = "xl/worksheets/sheet"
+_LONGEST_ROW = 16_000_000  # bytes
 _CELL = 8  # bytes that a value takes in memory, at least
 
 
@@ -84,20 +89,41 @@ def _check_excel(path: Path, most: int) -> None:
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 raise StairError(f"{path.name} is packed in a way that no Excel file is.")
             tree = _becomes_a_tree(member.filename)
+            row = _Row() if member.filename.startswith(_SHEET) else None
             with book.open(member) as part:
                 while block := part.read(_BLOCK):
                     total += len(block)
                     trees += len(block) if tree else 0
                     if total > most or trees > _LARGEST_TREES:
                         raise _grown(path, most if total > most else _LARGEST_TREES)
+                    if row is not None and row.grows_past(block, _LONGEST_ROW):
+                        raise StairError(
+                            f"{path.name} has a row of more than {size(_LONGEST_ROW)}; "
+                            f"no Excel file has one."
+                        )
+
+
+@dataclass
+class _Row:
+    """How long the current row of a sheet is: its cells are held until it ends."""
+
+    length: int = 0
+    done: bool = False  # after the rows come lists that may be long
+    tail: bytes = b""
+
+    def grows_past(self, block: bytes, most: int) -> bool:
+        seen = self.tail + block
+        last = max(seen.rfind(mark) for mark in (b"</row", b"<row", b":row"))
+        self.length = len(seen) - last if last >= 0 else self.length + len(block)
+        self.done = self.done or _END_OF_ROWS.search(seen) is not None
+        self.tail = block[-32:]
+        return self.length > most and not self.done
 
 
 def _becomes_a_tree(name: str) -> bool:
     """Cells and shared text are read as they come; other parts are held in many times their size,
     except pictures, which nobody reads."""
-    return name.endswith((".xml", ".rels")) and not name.startswith(
-        ("xl/worksheets/sheet", "xl/sharedStrings")
-    )
+    return name.endswith((".xml", ".rels")) and not name.startswith((_SHEET, "xl/sharedStrings"))
 
 
 def _check_directory(path: Path) -> None:

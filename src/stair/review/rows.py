@@ -7,6 +7,7 @@ short time, and the only thing kept is the rank of each text.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections.abc import Iterable, Sequence
@@ -62,6 +63,11 @@ class Rows:
         self._ranking = threading.Thread(target=_rank_all, args=(texts,), daemon=True)
         if texts:
             self._ranking.start()
+
+    def wait(self) -> None:
+        """Until all ranks are made."""
+        if self._ranking.ident is not None:
+            self._ranking.join()
 
     def page(
         self,
@@ -284,7 +290,7 @@ class _Times:
     def mentions(self, wanted: str, rows: Rowset) -> Mask:
         met = np.zeros(len(rows), dtype=np.bool_)
         if wanted == MISSING:
-            return np.isnat(self._values[rows])
+            return np.asarray(np.isnat(self._values[rows]))
         if not PART_OF_TIME.fullmatch(wanted):
             return met
         for start in range(0, len(rows), CHUNK):
@@ -348,20 +354,40 @@ class _Ranked:
 
 
 def _rank(values: list[Any]) -> _Ranked:
-    distinct = [v for v in dict.fromkeys(values) if v is not None]
-    folded = [str(v).casefold() for v in distinct]
-    places = list(range(len(distinct)))
-    if len(set(folded)) < len(folded):
-        places.sort(key=distinct.__getitem__)
-    places.sort(key=folded.__getitem__)
-    order = np.array(places, dtype=np.int32)
+    """In pieces, so that a page that is asked for meanwhile does not wait for a long call."""
+    pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    seen: dict[Any, None] = {}
+    for piece in pieces:
+        seen.update(dict.fromkeys(piece))
+    distinct = [v for v in seen if v is not None]
+    order = _order(distinct)
     ranks = np.empty(len(distinct) + 1, dtype=np.int32)
     ranks[order] = np.arange(len(distinct), dtype=np.int32)
-    ranks[-1] = -1
-    codes = {v: place for place, v in enumerate(distinct)}
+    ranks[-1] = -1  # of missing values
+    codes: dict[Any, int] = {value: place for place, value in enumerate(distinct)}
     codes[None] = -1
-    found = np.fromiter(map(codes.__getitem__, values), np.int32, len(values))
-    return _Ranked(ranks[found], distinct, order)
+    found = [np.fromiter(map(codes.__getitem__, p), np.int32, len(p)) for p in pieces]
+    return _Ranked(ranks[np.concatenate(found)], distinct, order)
+
+
+def _order(distinct: list[Any]) -> NDArray[np.int32]:
+    """The places of different values, sorted by their text without case, then by themselves."""
+    folded = [str(v).casefold() for v in distinct]
+    pieces = [folded[start : start + CHUNK] for start in range(0, len(folded), CHUNK)]
+    different: set[str] = set()
+    for piece in pieces:
+        different.update(piece)
+    arrow = optional("pyarrow.compute")
+    if len(different) == len(folded) >= SAMPLE and arrow is not None:
+        # Arrow lets other threads work meanwhile. It sorts by bytes, which is by code points.
+        with contextlib.suppress(UnicodeEncodeError):  # half a character
+            texts = arrow.cast(optional("pyarrow").chunked_array(pieces), "large_string")
+            return np.asarray(arrow.sort_indices(texts), dtype=np.int32)
+    places = list(range(len(distinct)))
+    if len(different) < len(folded):
+        places.sort(key=distinct.__getitem__)
+    places.sort(key=folded.__getitem__)
+    return np.array(places, dtype=np.int32)
 
 
 def _rank_all(columns: Sequence[_Texts]) -> None:

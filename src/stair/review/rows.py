@@ -25,8 +25,9 @@ from stair.report.cells import MISSING, cell, whole_cell
 LARGEST_PAGE: Final = 1000
 SAMPLE: Final = 4096  # values looked at to guess whether a column has few different ones
 CHUNK: Final = 1 << 16
-MOST_KEPT: Final = 64_000_000  # characters of a column's distinct texts, kept for searching
+LONGEST_NUMBER: Final = 24  # -2.2250738585072014e-308
 PART_OF_NUMBER: Final = re.compile(r"-?[0-9]*\.?[0-9]*(?:e(?:[+-][0-9]*)?)?|\+[0-9]*|-?i?n?f?")
+PART_OF_TIME: Final = re.compile(r"[0-9: -]*(?:(?<![0-9]{3})\.[0-9]{0,6})?")
 
 Rowset = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -63,6 +64,11 @@ class Rows:
         if texts:
             self._ranking.start()
 
+    def wait(self) -> None:
+        """Until all ranks are made."""
+        if self._ranking.ident is not None:
+            self._ranking.join()
+
     def page(
         self,
         rows: Rowset,
@@ -85,16 +91,15 @@ class Rows:
         if sort is not None and sort not in self._columns:
             raise no_such_column(sort, self._names, self._frame.source or "the table")
         group = self._checked(rows)
-        found = self._found(group, search.strip().casefold())
-        if start < 0 or (start and start >= len(found)):
-            raise StairError(f"no row at place {start + 1:,}; there are {len(found):,}.")
-        stop = min(start + size, len(found))
-        if sort is not None:
-            shown = _select(self._columns[sort], found, start, stop, descending)
-        elif descending:
-            shown = found[::-1][start:stop]
-        else:
-            shown = found[start:stop]
+        with np.errstate(invalid="ignore"):  # infinity, and NaN of the kind that complains
+            found = self._found(group, search.strip().casefold())
+            if start < 0 or (start and start >= len(found)):
+                raise StairError(f"no row at place {start + 1:,}; there are {len(found):,}.")
+            stop = min(start + size, len(found))
+            if sort is not None:
+                shown = _select(self._columns[sort], found, start, stop, descending)
+            else:
+                shown = (found[::-1] if descending else found)[start:stop]
         return Page(
             rows=shown,
             cells=tuple(
@@ -195,8 +200,7 @@ class _Numbers:
         if values.dtype.kind != "f":
             return values, None
         absent = np.isnan(values)
-        with np.errstate(invalid="ignore"):  # some NaN complain
-            bits = (values + 0.0).view(np.int64)  # no negative zero
+        bits = (values + 0.0).view(np.int64)  # no negative zero
         # The bits of a float sort as it does once those of negative ones are turned over.
         keys = bits ^ ((bits >> 63) & np.int64(0x7FFF_FFFF_FFFF_FFFF))
         return keys, absent if absent.any() else None
@@ -206,14 +210,16 @@ class _Numbers:
         if wanted == MISSING:
             return np.asarray(values != values)
         met = np.zeros(len(rows), dtype=np.bool_)
-        if not PART_OF_NUMBER.fullmatch(wanted):
+        if len(wanted) > LONGEST_NUMBER or not PART_OF_NUMBER.fullmatch(wanted):
             return met
-        if not _has_arrow() or _few(values):
+        if _few(values):
             # By their bits, because 0 and -0 are equal and read differently.
             distinct, codes = np.unique(values.view(np.int64), return_inverse=True)
             return _any_of(distinct.view(values.dtype), wanted)[codes]
         for start in range(0, len(rows), CHUNK):
-            met[start : start + CHUNK] = _numbers_mention(values[start : start + CHUNK], wanted)
+            part = values[start : start + CHUNK]
+            near = _near(part, wanted)
+            met[start + near] = _numbers_mention(part[near], wanted)
         return met
 
 
@@ -221,34 +227,38 @@ def _few(values: NDArray[Any]) -> bool:
     return len(np.unique(values[:SAMPLE])) * 4 <= min(len(values), SAMPLE)
 
 
+def _near(values: NDArray[Any], wanted: str) -> Rowset:
+    """The places of numbers that can contain the text. Where it has a decimal point the digits on
+    both sides of it say so by arithmetic, and most numbers need not be written down."""
+    before, point, after = wanted.lstrip("-").partition(".")
+    if not point or values.dtype.kind != "f" or not (before + after).isdecimal():
+        return np.arange(len(values))
+    size = np.abs(values)
+    whole = np.floor(size)
+    other = (size < 1e-4) | (size >= 1e9)  # these may have an exponent
+    near = ~np.isnan(values)
+    if after:
+        part = size - whole
+        low = float(f"0.{after}")
+        near &= other | (part > low - 1e-6) & (part < low + 10.0 ** -len(after) + 1e-6)
+    places = np.flatnonzero(near)
+    if before:
+        ends = np.fmod(whole[places], 10.0 ** len(before)) == float(before)
+        places = places[other[places] | ends]
+    return places
+
+
 def _numbers_mention(values: NDArray[Any], wanted: str) -> Mask:
-    near = np.flatnonzero(_near(values, wanted))
-    met = np.zeros(len(values), dtype=np.bool_)
-    met[near] = _arrow_finds(_arrow_texts(values[near]), wanted)
+    arrow = optional("pyarrow.compute")
+    if arrow is None:
+        return _any_of(values, wanted)
+    texts = arrow.cast(optional("pyarrow").array(values), "string")
+    met = np.array(arrow.match_substring(texts, wanted).to_numpy(zero_copy_only=False), np.bool_)
     if values.dtype.kind == "f":
         # Arrow writes very large and very small numbers in another way than we do.
         size = np.abs(values)
-        other = np.flatnonzero((size < 1e-4) & (size > 0) | (size >= 1e9))
+        other = np.flatnonzero(~((size >= 1e-4) & (size < 1e9) | (size == 0)))
         met[other] = _any_of(values[other], wanted)
-        met[np.isnan(values)] = False
-    return met
-
-
-def _near(values: NDArray[Any], wanted: str) -> Mask:
-    """The numbers below a billion that can contain the text. Where it has a decimal point the
-    digits on both sides of it say so by arithmetic, and writing all numbers down is spared."""
-    before, point, after = wanted.lstrip("-").partition(".")
-    if not point or values.dtype.kind != "f" or not (before + after).isdecimal():
-        return np.ones(len(values), dtype=np.bool_)
-    with np.errstate(invalid="ignore"):
-        size = np.abs(values)
-        whole = np.floor(size)
-        met: Mask = size < 1e9
-        if before:
-            met &= whole % 10.0 ** len(before) == float(before)
-        if after:
-            part, low, step = size - whole, float(f"0.{after}"), 10.0 ** -len(after)
-            met &= (part > low - 1e-6) & (part < low + step + 1e-6)
     return met
 
 
@@ -279,7 +289,9 @@ class _Times:
 
     def mentions(self, wanted: str, rows: Rowset) -> Mask:
         met = np.zeros(len(rows), dtype=np.bool_)
-        if not set(wanted) <= set("0123456789-:. " + MISSING):
+        if wanted == MISSING:
+            return np.asarray(np.isnat(self._values[rows]))
+        if not PART_OF_TIME.fullmatch(wanted):
             return met
         for start in range(0, len(rows), CHUNK):
             met[start : start + CHUNK] = _times_mention(
@@ -291,7 +303,6 @@ class _Times:
 def _times_mention(values: NDArray[np.datetime64], wanted: str) -> Mask:
     """What is shown of a time is its ISO form up to somewhere, so the search is for the first
     place in the ISO form, and for what ends before that somewhere."""
-    absent = np.isnat(values)
     iso = np.datetime_as_string(values)
     micros = values.view(np.int64)
     cut = np.sum([micros % 10**digits == 0 for digits in range(1, 7)], axis=0)
@@ -299,7 +310,7 @@ def _times_mention(values: NDArray[np.datetime64], wanted: str) -> Mask:
     cut[micros % 60_000_000 == 0] = len(":00.000000")
     place = np.strings.find(iso, wanted.replace(" ", "T"))
     met: Mask = (place >= 0) & (place + len(wanted) <= np.strings.str_len(iso) - cut)
-    met[absent] = wanted in MISSING
+    met[np.isnat(values)] = False
     return met
 
 
@@ -328,12 +339,8 @@ class _Texts:
         ranked = self.ranked()
         if len(rows) * 10 < len(ranked.distinct):  # then the rows' own values are far fewer
             return _any_of(self._values[rows].tolist(), wanted)
-        if ranked.folded is not None:
-            met = _arrow_finds(ranked.folded, wanted)
-        else:
-            met = _any_of(ranked.distinct, wanted)
-        by_rank = np.append(met[ranked.order], wanted == MISSING)  # -1, missing, is at the end
-        return by_rank[ranked.ranks[rows]]
+        met = _any_of(ranked.distinct, wanted)[ranked.order]
+        return np.append(met, wanted == MISSING)[ranked.ranks[rows]]  # -1, missing, is at the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,29 +351,43 @@ class _Ranked:
     ranks: NDArray[np.int32]  # of each row's value; -1 where it is missing
     distinct: list[Any]
     order: NDArray[np.int32]  # the places of the distinct values, by rank
-    folded: Any  # their texts without case, as Arrow has them; None where that is not worth it
 
 
 def _rank(values: list[Any]) -> _Ranked:
-    distinct = [v for v in dict.fromkeys(values) if v is not None]
-    folded = [str(v).casefold() for v in distinct]
-    texts = None
-    if len(distinct) >= SAMPLE and sum(map(len, folded)) <= MOST_KEPT and _has_arrow():
-        with contextlib.suppress(UnicodeEncodeError):  # half a character, which Arrow refuses
-            texts = _arrow_texts(folded)
-    if texts is not None and len(set(folded)) == len(folded):
-        order = _arrow_order(texts)
-    else:
-        places = sorted(range(len(distinct)), key=distinct.__getitem__)
-        places.sort(key=folded.__getitem__)
-        order = np.array(places, dtype=np.int32)
+    """In pieces, so that a page that is asked for meanwhile does not wait for a long call."""
+    pieces = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    seen: dict[Any, None] = {}
+    for piece in pieces:
+        seen.update(dict.fromkeys(piece))
+    distinct = [v for v in seen if v is not None]
+    order = _order(distinct)
     ranks = np.empty(len(distinct) + 1, dtype=np.int32)
     ranks[order] = np.arange(len(distinct), dtype=np.int32)
-    ranks[-1] = -1
-    codes = {v: place for place, v in enumerate(distinct)}
+    ranks[-1] = -1  # of missing values
+    codes: dict[Any, int] = {value: place for place, value in enumerate(distinct)}
     codes[None] = -1
-    found = np.fromiter(map(codes.__getitem__, values), np.int32, len(values))
-    return _Ranked(ranks[found], distinct, order, texts)
+    found = [np.fromiter(map(codes.__getitem__, p), np.int32, len(p)) for p in pieces]
+    return _Ranked(ranks[np.concatenate(found)], distinct, order)
+
+
+def _order(distinct: list[Any]) -> NDArray[np.int32]:
+    """The places of different values, sorted by their text without case, then by themselves."""
+    folded = [str(v).casefold() for v in distinct]
+    pieces = [folded[start : start + CHUNK] for start in range(0, len(folded), CHUNK)]
+    different: set[str] = set()
+    for piece in pieces:
+        different.update(piece)
+    arrow = optional("pyarrow.compute")
+    if len(different) == len(folded) >= SAMPLE and arrow is not None:
+        # Arrow lets other threads work meanwhile. It sorts by bytes, which is by code points.
+        with contextlib.suppress(UnicodeEncodeError):  # half a character
+            texts = arrow.cast(optional("pyarrow").chunked_array(pieces), "large_string")
+            return np.asarray(arrow.sort_indices(texts), dtype=np.int32)
+    places = list(range(len(distinct)))
+    if len(different) < len(folded):
+        places.sort(key=distinct.__getitem__)
+    places.sort(key=folded.__getitem__)
+    return np.array(places, dtype=np.int32)
 
 
 def _rank_all(columns: Sequence[_Texts]) -> None:
@@ -380,30 +401,3 @@ def _any_of(values: Sequence[Any] | NDArray[Any], wanted: str) -> Mask:
     if isinstance(values, list) and set(map(type, values)) <= {str}:
         folded = map(str.casefold, values)  # the same, much faster
     return np.fromiter((wanted in text for text in folded), np.bool_, len(values))
-
-
-def _has_arrow() -> bool:
-    return optional("pyarrow.compute") is not None
-
-
-def _arrow_texts(values: Any) -> Any:
-    """Numbers or texts as Arrow's text, which is searched without a Python object for each."""
-    import pyarrow
-    import pyarrow.compute
-
-    return pyarrow.compute.cast(pyarrow.array(values), pyarrow.large_string())
-
-
-def _arrow_finds(texts: Any, wanted: str) -> Mask:
-    import pyarrow.compute
-
-    met = pyarrow.compute.match_substring(texts, wanted)
-    return np.array(met.to_numpy(zero_copy_only=False), dtype=np.bool_)
-
-
-def _arrow_order(texts: Any) -> NDArray[np.int32]:
-    """The places of texts that all differ in the order of their bytes, that of code points."""
-    import pyarrow.compute
-
-    found: NDArray[Any] = pyarrow.compute.array_sort_indices(texts).to_numpy()
-    return found.astype(np.int32)

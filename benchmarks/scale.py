@@ -151,14 +151,16 @@ def passes(work: str) -> dict[str, Any]:
     import duckdb
 
     from stair.engines.counting import Paths
-    from stair.scale.codes import CodesCounter
-    from stair.scale.work import load_coded
+    from stair.scale.codes import CodesCounter, totals_of
+    from stair.scale.work import load_plan
 
     folder = next(Path(work).glob("*/codes.parquet")).parent
-    coded = load_coded(folder)
-    assert coded is not None
-    coding = coded.coding
-    counter = CodesCounter(folder, coding.columns, coding.sizes, coded.totals)
+    plan = load_plan(folder)
+    assert plan is not None
+    coding = plan.coding
+    totals = totals_of(folder, coding.sizes, len(plan.verdict.classes))
+    assert totals is not None
+    counter = CodesCounter(folder, coding.columns, coding.sizes, totals)
     half = np.array([coding.sizes[2] // 2, -1, -1], dtype=np.int32)
     both = Paths(
         np.array([2, -1, -1], dtype=np.int32), half, np.full(3, -1, dtype=np.int64),

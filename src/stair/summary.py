@@ -282,7 +282,8 @@ def summarize(
     memory : str or int
         For engine "duckdb": the memory to keep within, such as "1GB".
     work : path
-        For engine "duckdb": a folder where codes and finished levels are kept for another run.
+        For engines "duckdb" and "dask": a folder where codes and finished levels are kept for
+        another run. All workers of a cluster must reach it.
     bins : int
         For engines other than "memory": the most bins of one column.
     sample : int

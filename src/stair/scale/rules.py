@@ -19,8 +19,8 @@ from stair.grow import Node, Step
 from stair.levels import Known, Pass, grow_by_level, recount
 from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.scale.coding import Coded
 from stair.scale.options import Progress
-from stair.scale.work import Coded
 
 
 @dataclass(frozen=True, slots=True)

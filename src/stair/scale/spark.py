@@ -20,11 +20,10 @@ from stair.errors import StairError
 from stair.io.packages import optional, reason
 from stair.objective import Counts
 from stair.scale.arrow import arrow_batch
-from stair.scale.coding import Coder, Coding, make_coding, read_verdict
+from stair.scale.coding import Coded, Coder, Coding, make_plan
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Profile, choose_fields, merge_profiles, profile_batch
+from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.sample import Judge, Look, Sample, add_tallies
-from stair.scale.work import Coded
 
 _BLOB = "part int, blob binary"
 
@@ -53,27 +52,13 @@ def code_spark(
     say("pass 1, looking at the columns")
     parts = _gathered(data, _Profiling())
     profiles: dict[str, Profile] = merge_profiles(parts)
-    verdict, stored = read_verdict(profiles.pop(options.label), options)
-    fields, left_out = choose_fields(
-        profiles,
-        engine="spark",
-        include=options.include,
-        exclude=options.exclude,
-        kinds=options.kinds,
-        time_parts=options.time_parts,
-        as_matrix=options.as_matrix,
-    )
-    coding = coding or make_coding(fields, profiles, options.n_bins)
+    plan = make_plan(profiles, options, "spark", len(names) - 1, "", coding)
     say("pass 2, making codes")
-    schema = ", ".join([*(f"c{j} int" for j in range(len(fields))), "label int"])
-    coder = Coder(coding, options.label, stored, verdict.codes)
-    codes = data.mapInArrow(_Coding(coder), schema).persist()
-    counter = SparkCounter(codes, coding.columns, coding.sizes, len(verdict.classes))
-    coded = Coded(
-        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
-        counter.totals, left_out, len(names) - 1, "",
-    )  # fmt: skip
-    return coded, counter
+    columns, sizes = plan.coding.columns, plan.coding.sizes
+    schema = ", ".join([*(f"c{j} int" for j in range(len(columns))), "label int"])
+    codes = data.mapInArrow(_Coding(plan.coder), schema).persist()
+    counter = SparkCounter(codes, columns, sizes, len(plan.verdict.classes))
+    return plan.coded(counter.totals), counter
 
 
 def sample_spark(

@@ -74,14 +74,17 @@ def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_on_a_cluster(tmp_path: Path) -> None:
-    """`stair summarize DATA --engine dask --scheduler ADDRESS`."""
+    """`stair summarize DATA --engine dask --scheduler ADDRESS --work FOLDER`."""
     data = files(mixed(0), tmp_path / "data")
+    work = tmp_path / "work"
+    work.mkdir()
     with cluster(tmp_path, 1) as processes:
         command = [sys.executable, "-m", "stair.cli", "summarize", data, "--label", "label"]
-        command += ["--engine", "dask", "--scheduler", processes.address]
+        command += ["--engine", "dask", "--scheduler", processes.address, "--work", str(work)]
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert "3,000 rows" in done.stdout
+    assert len(list(work.glob("*/part-*.parquet"))) == 3
 
 
 def test_parquet_that_is_not_there_or_damaged(tmp_path: Path) -> None:

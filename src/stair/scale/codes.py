@@ -127,7 +127,6 @@ class CodesCounter:
         totals: tuple[int, ...],
     ) -> None:
         self.columns, self.sizes, self.totals = columns, sizes, totals
-        self.n_passes = 0
         self._path = folder / CODES
         self._root = folder / ROOT
 
@@ -136,7 +135,6 @@ class CodesCounter:
             return self._all_rows()
         counts = no_counts(paths.n_slots, self.sizes, len(self.totals), columns)
         n_rows = 0
-        self.n_passes += 1
         with ThreadPoolExecutor(n_cpus()) as pool, self._blocks() as blocks:
             for block in blocks:
                 n_rows += len(block.labels)

@@ -9,15 +9,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from stair.columns import Column
-from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
+from stair.engines.counting import Block
 from stair.errors import StairError
 from stair.io.packages import optional, reason
 from stair.objective import Counts
@@ -25,6 +24,7 @@ from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
 from stair.scale.parts import Shelf
 from stair.scale.profile import Batch, Profile, Raw, Words, merge_profiles, profile_batch
+from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.sample import Judge, Look, Sample, add_tallies
 from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
 
@@ -217,9 +217,7 @@ def code_frame(
         if folder is not None:
             save_plan(folder, plan)
     shelf = None if folder is None else Shelf.of(folder, plan, len(parts))
-    blocks = _blocks(parts, plan, shelf, cluster, say)
-    columns, sizes = plan.coding.columns, plan.coding.sizes
-    counter = DaskCounter(blocks, columns, sizes, len(plan.verdict.classes), cluster)
+    counter = DaskCounter(_blocks(parts, plan, shelf, cluster, say), plan, cluster)
     return plan.coded(counter.totals), counter
 
 
@@ -281,48 +279,20 @@ def _reading(source: str) -> Iterator[None]:
         raise StairError(f"cannot read {source or 'the data'}: {reason(error)}.") from error
 
 
-class DaskCounter:
+class DaskCounter(RemoteCounter):
     """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
 
-    def __init__(
-        self,
-        blocks: list[Any],
-        columns: Sequence[Column],
-        sizes: Sequence[int],
-        n_classes: int,
-        cluster: Cluster,
-    ) -> None:
-        self.columns, self.sizes = columns, sizes
-        self.n_passes = 0
-        self._groups, self._cluster, self._n_classes = cluster.together(blocks), cluster, n_classes
-        # Counted while the codes are made: that saves a pass.
-        self._root = self._sum(only_root(), range(len(columns)))
-        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+    def __init__(self, blocks: list[Any], plan: Plan, cluster: Cluster) -> None:
+        self._groups, self._cluster = cluster.together(blocks), cluster
+        super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
-    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        if paths.column[0] < 0 and len(columns) == len(self.columns):
-            return self._root
-        self.n_passes += 1
-        return self._sum(paths, columns)
-
-    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
+    def _sum(self, asked: Asked) -> Counts:
         dask: Any = import_module("dask")
 
-        asked = dask.delayed(
-            _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
-        )
-        counted = [dask.delayed(_count_parts)(group, asked) for group in self._groups]
+        shared = dask.delayed(asked, traverse=False)
+        counted = [dask.delayed(_count_parts)(group, shared) for group in self._groups]
         counts: Counts = self._cluster.compute(_tree(counted, _add))
         return counts
-
-
-class _Asked:
-    """What a worker has to know to count a block."""
-
-    def __init__(
-        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
-    ) -> None:
-        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
 
 
 def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
@@ -380,13 +350,11 @@ def _code_part(frame: Any, coder: Coder, shelf: Shelf | None, k: int) -> Block:
     return block
 
 
-def _count_parts(blocks: list[Block | None], asked: _Asked) -> Counts:
-    counts = no_counts(asked.paths.n_slots, asked.sizes, asked.n_classes, asked.columns)
-    for block in blocks:
-        if block is None:  # its worker died, and then its file
-            raise StairError("codes in the work folder are gone; run again to make them anew.")
-        count_block(block, asked.paths, asked.sizes, asked.columns, counts)
-    return counts
+def _count_parts(blocks: list[Block | None], asked: Asked) -> Counts:
+    whole = [block for block in blocks if block is not None]
+    if len(whole) < len(blocks):  # a worker died, and then the file of what it held
+        raise StairError("codes in the work folder are gone; run again to make them anew.")
+    return asked.counts(whole)
 
 
 def _add(parts: list[Counts]) -> Counts:

@@ -364,4 +364,5 @@ def _summary(
         versions=library_versions(),
         trace=learned.trace,
         unexplained=learned.missed,
+        _tallies=learned.tallies,
     )

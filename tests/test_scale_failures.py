@@ -95,6 +95,10 @@ def test_work_folders_are_for_engines_that_use_them(tmp_path: Path, temporary: P
     pattern = files(mixed(0, 100), tmp_path / "data")
     refused = "spark keeps nothing in a folder"
     _refused(pattern, refused, temporary, engine="spark", work=tmp_path)
+    for engine in ("duckdb", "dask"):
+        inside = "the work folder is inside of the data"
+        data = tmp_path / "data"
+        _refused(data, inside, temporary, engine=engine, work=data)
 
 
 def test_a_file_cut_short(tmp_path: Path, temporary: Path) -> None:

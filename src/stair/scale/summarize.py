@@ -82,8 +82,8 @@ def summarize_large(
     if engine not in ENGINES:
         raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
     _check(engine, labels, scores, detector, validate, bins, sample)
-    if engine == "spark" and work is not None:
-        raise StairError("the engine spark keeps nothing in a folder; leave work= (--work) out")
+    if work is not None:
+        _check_work(engine, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
         dict(kinds or {}), time_parts, bins, table, query,
@@ -325,6 +325,19 @@ def _check(
         raise StairError(f"bins={bins}; expected from 2 to 65,000")
     if sample < 100:
         raise StairError(f"sample={sample}; expected at least 100 rows")
+
+
+def _check_work(engine: str, data: Any, work: Path) -> None:
+    if engine == "spark":
+        raise StairError("the engine spark keeps nothing in a folder; leave work= (--work) out")
+    if not isinstance(data, str | os.PathLike):
+        return
+    folder = Path(data).expanduser().resolve()
+    if folder.is_dir() and work.is_relative_to(folder):
+        raise StairError(
+            f'the work folder is inside of the data, "{folder}", so that its files would be read '
+            "as data; choose another place with --work (work=)"
+        )
 
 
 def binned_note(coded: Coded, bins: int) -> tuple[str, ...]:

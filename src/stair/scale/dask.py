@@ -66,6 +66,8 @@ class Cluster:
             try:
                 return future.result(timeout=BEAT)
             except TimeoutError:
+                if future.done():  # just now, or the task itself ran out of some time
+                    return future.result()
                 self._check()
 
     def _check(self) -> None:

@@ -3,8 +3,8 @@
 Files are generated into a folder (a temporary one by default) and removed in the end. Each size is
 learned by a process of its own through the engine duckdb, whose memory is watched from outside.
 Then passes over the codes alternate with DuckDB's own histograms of the same columns. The engine
-dask learns ten million rows on two workers: undisturbed, with a worker killed, and with the
-scheduler killed.
+dask learns ten million rows on two workers: undisturbed, with a work folder, after a run that was
+killed there, with a worker killed, and with the scheduler killed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,6 +33,13 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results"
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 50_000_000)
 ON_DASK = 10_000_000
+DASK_RUNS = (
+    "undisturbed",
+    "with a work folder",
+    "after a run that was killed",
+    "worker killed",
+    "scheduler killed",
+)
 FLOOR = 0.999
 ROUNDS = 5
 
@@ -52,7 +61,7 @@ def main() -> None:
             print(results["duckdb"][-1], flush=True)
             shutil.rmtree(work)
         folder = base / f"rows-{min(ON_DASK, largest)}"
-        for what in ("undisturbed", "worker killed", "scheduler killed"):
+        for what in DASK_RUNS:
             results["dask"].append({"what": what, **_child(["dask", str(folder), what])})
             print(results["dask"][-1], flush=True)
         results["noisy"] = _noisy(base, folder)
@@ -151,14 +160,16 @@ def passes(work: str) -> dict[str, Any]:
     import duckdb
 
     from stair.engines.counting import Paths
-    from stair.scale.codes import CodesCounter
-    from stair.scale.work import load_coded
+    from stair.scale.codes import CodesCounter, totals_of
+    from stair.scale.work import load_plan
 
     folder = next(Path(work).glob("*/codes.parquet")).parent
-    coded = load_coded(folder)
-    assert coded is not None
-    coding = coded.coding
-    counter = CodesCounter(folder, coding.columns, coding.sizes, coded.totals)
+    plan = load_plan(folder)
+    assert plan is not None
+    coding = plan.coding
+    totals = totals_of(folder, coding.sizes, len(plan.verdict.classes))
+    assert totals is not None
+    counter = CodesCounter(folder, coding.columns, coding.sizes, totals)
     half = np.array([coding.sizes[2] // 2, -1, -1], dtype=np.int32)
     both = Paths(
         np.array([2, -1, -1], dtype=np.int32), half, np.full(3, -1, dtype=np.int64),
@@ -197,6 +208,13 @@ def dask(folder: str, what: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place, cluster(Path(place)) as processes:
         victims = {"worker killed": processes.workers[0], "scheduler killed": processes.scheduler}
 
+        work = None
+        if what in ("with a work folder", "after a run that was killed"):
+            work = Path(place) / "work"
+            work.mkdir()
+        if what.startswith("after"):
+            command = [sys.executable, "-m", "benchmarks.scale", "--", "die", folder]
+            subprocess.run([*command, str(work), processes.address], cwd=ROOT)
         killed = [0.0]
 
         def say(message: str) -> None:
@@ -208,7 +226,7 @@ def dask(folder: str, what: str) -> dict[str, Any]:
         try:
             found = stair.summarize(
                 folder, labels=LABEL, min_score=FLOOR, engine="dask", client=processes.address,
-                progress=say,
+                progress=say, work=work,
             )  # fmt: skip
         except stair.StairError as error:
             now = time.perf_counter()
@@ -227,6 +245,21 @@ def dask(folder: str, what: str) -> dict[str, Any]:
         "rules": _digest(found.rules),
         "score": found.score,
     }
+
+
+def die(folder: str, work: str, address: str) -> dict[str, Any]:
+    """A run with a work folder that is killed after its second level."""
+    import stair
+
+    def say(message: str) -> None:
+        if message.startswith("level 2"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    stair.summarize(
+        folder, labels=LABEL, min_score=FLOOR, engine="dask", client=address, progress=say,
+        work=work,
+    )  # fmt: skip
+    return {}
 
 
 def _digest(rules: Any) -> str:
@@ -284,6 +317,7 @@ RUNS = {
     "deep": deep,
     "passes": passes,
     "dask": dask,
+    "die": die,
     "cover": cover,
 }
 

@@ -72,6 +72,7 @@ MAY_IMPORT = {
         "clauses",
         "columns",
         "decimals",
+        "distribution",
         "engines",
         "errors",
         "evidence",
@@ -87,6 +88,7 @@ MAY_IMPORT = {
         "search",
         "summary",
         "table",
+        "tallies",
     },
     "export": {
         "clauses",
@@ -100,7 +102,9 @@ MAY_IMPORT = {
         "summary",
         "table",
     },
-    "distribution": {"clauses"},
+    "axis": set(),
+    "tallies": set(),
+    "distribution": {"axis", "clauses", "tallies"},
     "report": {
         "clauses",
         "distribution",

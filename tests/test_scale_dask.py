@@ -64,6 +64,19 @@ def test_a_scheduler_that_dies_is_one_sentence(tmp_path: Path) -> None:
         assert time.monotonic() - started < 60
 
 
+def test_a_task_that_runs_out_of_time_is_one_sentence(tmp_path: Path) -> None:
+    """It was taken for our own patience, and asked for its result for ever."""
+    frame = mixed(0, 100)
+
+    def slow(_: int) -> Any:
+        raise TimeoutError("the store does not answer")
+
+    data = dd.from_map(slow, [0, 1], meta=frame.iloc[:0])
+    said = "cannot be read: the store does not answer"
+    with cluster(tmp_path, 1) as processes, pytest.raises(stair.StairError, match=said):
+        stair.summarize(data, client=processes.address, **OPTIONS)
+
+
 def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stair.scale.dask.PATIENCE", 1.0)
     data = files(mixed(0, 100), tmp_path / "data")
@@ -74,14 +87,17 @@ def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_on_a_cluster(tmp_path: Path) -> None:
-    """`stair summarize DATA --engine dask --scheduler ADDRESS`."""
+    """`stair summarize DATA --engine dask --scheduler ADDRESS --work FOLDER`."""
     data = files(mixed(0), tmp_path / "data")
+    work = tmp_path / "work"
+    work.mkdir()
     with cluster(tmp_path, 1) as processes:
         command = [sys.executable, "-m", "stair.cli", "summarize", data, "--label", "label"]
-        command += ["--engine", "dask", "--scheduler", processes.address]
+        command += ["--engine", "dask", "--scheduler", processes.address, "--work", str(work)]
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert "3,000 rows" in done.stdout
+    assert len(list(work.glob("*/part-*.parquet"))) == 3
 
 
 def test_parquet_that_is_not_there_or_damaged(tmp_path: Path) -> None:

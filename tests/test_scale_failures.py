@@ -73,8 +73,12 @@ def test_a_file_with_another_schema(
     _refused(pattern, match, temporary)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")  # Dask's own
 def test_a_corrupt_row_group(tmp_path: Path, temporary: Path) -> None:
-    """The footer is whole and the file opens; the bytes of one column chunk are not."""
+    """The footer is whole and the file opens; the bytes of one column chunk are not.
+
+    The threads of Dask told it in their own words, of many lines.
+    """
     pattern = files(mixed(0), tmp_path / "data")
     path = tmp_path / "data" / "part-1.parquet"
     chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
@@ -84,6 +88,17 @@ def test_a_corrupt_row_group(tmp_path: Path, temporary: Path) -> None:
         damaged[k] ^= 0xFF
     path.write_bytes(damaged)
     _refused(pattern, "cannot read .* it may be damaged", temporary)
+    _refused(pattern, "the data cannot be read", temporary, engine="dask")
+
+
+def test_work_folders_are_for_engines_that_use_them(tmp_path: Path, temporary: Path) -> None:
+    pattern = files(mixed(0, 100), tmp_path / "data")
+    refused = "spark keeps nothing in a folder"
+    _refused(pattern, refused, temporary, engine="spark", work=tmp_path)
+    for engine in ("duckdb", "dask"):
+        inside = "the work folder is inside of the data"
+        data = tmp_path / "data"
+        _refused(data, inside, temporary, engine=engine, work=data)
 
 
 def test_a_file_cut_short(tmp_path: Path, temporary: Path) -> None:
@@ -147,19 +162,20 @@ runpy.run_module("stair.cli", run_name="__main__")
 """
 
 
-def test_a_file_that_must_not_grow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_a_file_that_must_not_grow(tmp_path: Path, engine: str) -> None:
     """The system's own limit on the size of files stands in for a disk where none can be made."""
     pattern = files(mixed(0), tmp_path / "data")
     work = tmp_path / "work"
     work.mkdir()
-    options = [pattern, "--label", "label", "--engine", "duckdb", "--work", str(work)]
+    options = [pattern, "--label", "label", "--engine", engine, "--work", str(work)]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, "summarize", *options], capture_output=True, text=True
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("stair: cannot write the codes")
     assert done.stderr.count("\n") == 1
-    assert not list(work.glob("*/codes*"))
+    assert not [path for path in work.glob("*/*") if path.name != "lock"]
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

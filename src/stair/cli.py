@@ -158,7 +158,7 @@ def summarize(
     ] = None,
     work: Annotated[
         Path | None,
-        typer.Option(help="A folder to keep codes in (duckdb).", rich_help_panel="Large data"),
+        typer.Option(help="Folder to keep codes in (duckdb, dask).", rich_help_panel="Large data"),
     ] = None,
     bins: Annotated[
         int, typer.Option(help="The most bins of a column.", rich_help_panel="Large data")

@@ -1,21 +1,22 @@
 """How an attribute is distributed where a clause cuts it: exact counts of two groups of rows.
 
 The groups are outliers and inliers. Where there are more than two classes they are a rule's own
-class and all other rows. Each column is sorted once for each class, and any number of clauses
-is then counted by looking up bounds.
+class and all other rows. Each column is sorted once for each class, or was counted where the rows
+are, and any number of clauses is then counted by looking up bounds.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.axis import Axis
 from stair.clauses import (
     BEGINNING,
     END,
@@ -29,10 +30,10 @@ from stair.clauses import (
     value_in_words,
     value_order,
 )
+from stair.tallies import Ranked, Tally
 
 Counts: TypeAlias = NDArray[np.int64]  # rows of each class
 
-BINS: Final = 26  # of a histogram, more or less
 FEW_VALUES: Final = 8  # numbers with no more distinct values are drawn one by one
 SHOWN_VALUES: Final = 5  # categories that are drawn by name on either side of a clause
 # The axis leaves out this share of each group at either end; the outer bins hold what is beyond.
@@ -101,13 +102,24 @@ class Distributions:
     """The columns of some rows, read once each when they are first asked for."""
 
     def __init__(
-        self, column: Callable[[str], NDArray[Any]], codes: NDArray[np.int32], n_classes: int
+        self,
+        column: Callable[[str], NDArray[Any] | Tally],
+        codes: NDArray[np.int32],
+        n_classes: int,
     ) -> None:
         self._column = column
         self._codes = codes
         self._n_classes = n_classes
         self._known: dict[tuple[str, ...], _Ordered | _Named] = {}
         self.totals: Counts = np.bincount(codes, minlength=n_classes)
+
+    @classmethod
+    def of_tallies(cls, tallies: Mapping[str, Tally], totals: Sequence[int]) -> Distributions:
+        """Of rows that are elsewhere. Counts are as exact as from the rows themselves: where
+        columns were counted in bins, what is drawn ends where bins end."""
+        made = cls(tallies.__getitem__, np.empty(0, np.int32), len(totals))
+        made.totals = np.array(totals, dtype=np.int64)
+        return made
 
     def met(self, clause: Clause) -> Counts:
         """The rows of each class that the clause covers."""
@@ -130,42 +142,69 @@ class Distributions:
         key = clause.group if by_term else (clause.feature,)
         found = self._known.get(key)
         if found is None:
-            array = self._column(clause.feature)
-            if isinstance(clause, Mentions):
-                found = _Named.of_term(clause, array, self._codes, self._n_classes)
-            elif isinstance(clause, Among):
-                found = _Named.of_values(array, self._codes, self._n_classes)
-            else:
-                found = _Ordered(array, self._codes, self._n_classes)
-            self._known[key] = found
+            found = self._known[key] = self._read(clause)
         return found
+
+    def _read(self, clause: Clause) -> _Ordered | _Named:
+        array = self._column(clause.feature)
+        if isinstance(array, Tally):
+            return (_Named if isinstance(clause, Among) else _Ordered).of_tally(array)
+        if isinstance(clause, Mentions):
+            return _Named.of_term(clause, array, self._codes, self._n_classes)
+        if isinstance(clause, Among):
+            return _Named.of_values(array, self._codes, self._n_classes)
+        return _Ordered.of_values(array, self._codes, self._n_classes)
 
 
 class _Ordered:
     """Numbers or times (as microseconds), sorted for each class."""
 
-    def __init__(self, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> None:
-        if array.dtype.kind == "M":
+    def __init__(
+        self,
+        classes: list[Ranked],
+        missing: Counts,
+        *,
+        is_time: bool,
+        whole_days: bool,
+        ends: NDArray[Any] | None = None,
+    ) -> None:
+        """`ends` are those of bins, where values within a bin cannot be told apart."""
+        self.classes, self.missing = classes, missing
+        self.is_time, self.whole_days, self._ends = is_time, whole_days, ends
+        seen = [each for each in classes if each.size]
+        self._few = _distinct(seen) if ends is None else []
+        self._whole = is_time or (ends is None and all(_are_whole(x.values) for x in seen))
+        self._extents: dict[int, tuple[float, float]] = {}
+        # Of the largest class, and the lower of two in the middle: their mean could overflow.
+        most = max(seen, key=lambda x: x.size, default=None)
+        self._median = math.nan if most is None else float(most.at((most.size - 1) // 2))
+
+    @classmethod
+    def of_values(cls, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> _Ordered:
+        is_time = array.dtype.kind == "M"
+        if is_time:
             gone = np.isnat(array)
             numbers: NDArray[Any] = array.astype("datetime64[us]").astype(np.int64)
         else:
             numbers = np.asarray(array, dtype=np.float64)
             gone = np.isnan(numbers)
-        self.missing: Counts = np.bincount(codes[gone], minlength=n_classes)
-        self.classes = [np.sort(numbers[(codes == c) & ~gone]) for c in range(n_classes)]
-        self.is_time = array.dtype.kind == "M"
-        self.whole_days = self.is_time and bool(
-            (array == array.astype("datetime64[D]"))[~gone].all()
+        return cls(
+            [Ranked(np.sort(numbers[(codes == c) & ~gone])) for c in range(n_classes)],
+            np.bincount(codes[gone], minlength=n_classes),
+            is_time=is_time,
+            whole_days=is_time and bool((array == array.astype("datetime64[D]"))[~gone].all()),
         )
-        seen = [each for each in self.classes if each.size]
-        self._few = _distinct(seen)
-        self._whole = self.is_time or all(
-            bool((x == np.floor(x)).all()) and max(-x[0], x[-1]) < WHOLE for x in seen
+
+    @classmethod
+    def of_tally(cls, tally: Tally) -> _Ordered:
+        values = np.array(tally.values, dtype=np.int64 if tally.is_time else np.float64)
+        return cls(
+            [Ranked(values, counts) for counts in tally.counts[:-1].T],
+            tally.counts[-1],
+            is_time=tally.is_time,
+            whole_days=tally.whole_days,
+            ends=None if tally.exact else values,
         )
-        self._extents: dict[int, tuple[float, float]] = {}
-        # Of the largest class, and the lower of two in the middle: their mean could overflow.
-        most = max(seen, key=len, default=None)
-        self._median = math.nan if most is None else float(most[(most.size - 1) // 2])
 
     def met(self, clause: Clause) -> Counts:
         low, high = _limits(clause)
@@ -183,9 +222,12 @@ class _Ordered:
         limits = _limits(clause)
         start, stop = self._range(group, limits)
         log = self._is_skewed(start, stop)
-        edges = self._edges(start, stop, limits, log)
+        axis = Axis(
+            start, stop, log, in_steps=self._whole and not self.is_time, is_time=self.is_time
+        )
+        edges = self._at_ends(axis.edges(limits), limits)
         outer = [-math.inf, *edges[1:-1], math.inf]
-        places = [round(_place(edge, start, stop, log), 4) for edge in edges]
+        places = [round(axis.place(edge), 4) for edge in edges]
         bins = [
             Bin(
                 low=outer[k],
@@ -198,11 +240,7 @@ class _Ordered:
             )
             for k, row in enumerate(self._between(outer))
         ]
-        marks = [
-            Mark(round(_place(b, start, stop, log), 4), self._words(b))
-            for b in limits
-            if start < b < stop
-        ]
+        marks = [Mark(round(axis.place(b), 4), self._words(b)) for b in limits if start < b < stop]
         # Whole numbers are drawn in steps that end at them, so the axis starts just below.
         first = start + 1 if self._whole and not self.is_time else start
         low, high = self._end(first), self._end(stop)
@@ -212,8 +250,7 @@ class _Ordered:
 
     def distance(self, group: int) -> float:
         mine = self.classes[group]
-        others = [x for c, x in enumerate(self.classes) if c != group]
-        rest = others[0] if len(others) == 1 else np.sort(np.concatenate(others))
+        rest = self._others(group)
         n_mine = mine.size + int(self.missing[group])
         n_rest = rest.size + int(self.missing.sum() - self.missing[group])
         if not n_mine or not n_rest:
@@ -222,8 +259,8 @@ class _Ordered:
         # come last, as if they were larger than all others.
         gaps = [abs(mine.size / n_mine - rest.size / n_rest)]
         for side in ("left", "right"):
-            up_to = np.searchsorted(mine, mine, side=side) / n_mine
-            others_up_to = np.searchsorted(rest, mine, side=side) / n_rest
+            up_to = mine.up_to(mine.values, side) / n_mine
+            others_up_to = rest.up_to(mine.values, side) / n_rest
             gaps.append(float(np.abs(up_to - others_up_to).max(initial=0.0)))
         return max(gaps)
 
@@ -232,7 +269,7 @@ class _Ordered:
         finite = [edge for edge in edges if math.isfinite(edge)]
         found = np.empty((len(edges), len(self.classes)), dtype=np.int64)
         for c, x in enumerate(self.classes):
-            inner = np.searchsorted(x, np.array(finite, dtype=x.dtype), side="right")
+            inner = x.up_to(finite)
             found[:, c] = [
                 *(0 for edge in edges if edge == -math.inf),
                 *inner,
@@ -242,16 +279,14 @@ class _Ordered:
         return counts
 
     def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
-        rows = np.array(
-            [np.searchsorted(x, value, "right") - np.searchsorted(x, value) for x in self.classes]
-        )
+        rows = np.array([x.up_to(value) - x.up_to(value, "left") for x in self.classes])
         low, high = _limits(clause)
         return _bar(self._words(value), rows, group, low < value <= high)
 
     def _range(self, group: int, limits: tuple[float, float]) -> tuple[float, float]:
         """The ends of the axis: where most of either group is, and the clause's bounds."""
-        least = min(x[0].item() for x in self.classes if x.size)
-        most = max(x[-1].item() for x in self.classes if x.size)
+        least = min(x.at(0) for x in self.classes if x.size)
+        most = max(x.at(x.size - 1) for x in self.classes if x.size)
         start, stop = self._extent(group)
         margin = (stop / 2 - start / 2) / 5 or abs(start) / 10 or 1.0
         for bound in (b for b in limits if math.isfinite(b)):
@@ -271,49 +306,29 @@ class _Ordered:
     def _extent(self, group: int) -> tuple[float, float]:
         """Where either group has all its rows but the tails."""
         if group not in self._extents:
-            groups = [self.classes[group]]
-            rest = [x for c, x in enumerate(self.classes) if c != group]
-            groups += rest if len(rest) < 2 else [np.sort(np.concatenate(rest))]
-            seen = [x for x in groups if x.size]
-            lows = [x[int(TAIL * (x.size - 1))].item() for x in seen]
-            highs = [x[math.ceil((1 - TAIL) * (x.size - 1))].item() for x in seen]
+            seen = [x for x in (self.classes[group], self._others(group)) if x.size]
+            lows = [x.at(int(TAIL * (x.size - 1))) for x in seen]
+            highs = [x.at(math.ceil((1 - TAIL) * (x.size - 1))) for x in seen]
             self._extents[group] = (min(lows), max(highs))
         return self._extents[group]
+
+    def _others(self, group: int) -> Ranked:
+        return Ranked.together([x for c, x in enumerate(self.classes) if c != group])
 
     def _is_skewed(self, start: float, stop: float) -> bool:
         if self.is_time or start <= 0 or stop / start < 100:
             return False
         return self._median < start + (stop - start) * 0.12
 
-    def _edges(
-        self, start: float, stop: float, limits: tuple[float, float], log: bool
-    ) -> list[float]:
-        """Edges of about equal width, such that each bound of the clause is one of them."""
-        inner = [b for b in limits if start < b < stop]
-        if self._whole and not log and not self.is_time:
-            step = max(1, math.ceil((stop - start) / BINS))
-            first = inner[0] if inner else start
-            steps = range(math.floor((start - first) / step), math.ceil((stop - first) / step) + 1)
-            lattice = [first + k * step for k in steps]
-            away = [e for e in lattice if all(abs(e - b) >= step / 2 for b in inner)]
-            return [start, *sorted({*inner, *(e for e in away if start < e < stop)}), stop]
-        stations = [start, *inner, stop]
-        places = [_place(b, start, stop, log) for b in stations]
-        edges = [start]
-        for a, b, p, q in zip(stations, stations[1:], places, places[1:], strict=False):
-            n = max(1, round((q - p) * BINS))
-            edges += [
-                e for k in range(1, n) if edges[-1] < (e := self._point(a, b, k / n, log)) < b
-            ]
-            edges.append(b)
-        return edges
-
-    def _point(self, a: float, b: float, share: float, log: bool) -> float:
-        if log:
-            return math.exp(math.log(a) * (1 - share) + math.log(b) * share)
-        if self.is_time:
-            return int(a) + int((int(b) - int(a)) * share)
-        return a * (1 - share) + b * share
+    def _at_ends(self, edges: list[float], limits: tuple[float, float]) -> list[float]:
+        """Edges where bins end, for within a bin nobody has counted; a clause's bounds are there
+        already."""
+        if self._ends is None:
+            return edges
+        places = np.searchsorted((self._ends[1:] / 2 + self._ends[:-1] / 2), edges[1:-1])
+        near = self._ends[places].tolist()
+        moved = {e if e in limits else n for e, n in zip(edges[1:-1], near, strict=True)}
+        return [edges[0], *sorted(e for e in moved if edges[0] < e < edges[-1]), edges[-1]]
 
     def _words(self, value: float) -> str:
         if not self.is_time:
@@ -350,6 +365,11 @@ class _Named:
                     rows.setdefault(value, np.zeros(n_classes, dtype=np.int64))[c] += n
         ordered = {value: rows[value] for value in sorted(rows, key=value_order)}
         return cls(ordered, missing)
+
+    @classmethod
+    def of_tally(cls, tally: Tally) -> _Named:
+        rows = {v: n for v, n in zip(tally.values, tally.counts[:-1], strict=True) if n.any()}
+        return cls({v: rows[v] for v in sorted(rows, key=value_order)}, tally.counts[-1])
 
     @classmethod
     def of_term(
@@ -444,17 +464,14 @@ def _takes_missing(clause: Clause) -> bool:
     return not isinstance(clause, Mentions) and clause.missing
 
 
-def _place(value: float, start: float, stop: float, log: bool) -> float:
-    """From 0 to 1 along the axis. Halves, because a difference of doubles may be infinite."""
-    if log:
-        return math.log(value / start) / math.log(stop / start)
-    return (value / 2 - start / 2) / (stop / 2 - start / 2)
+def _are_whole(values: NDArray[Any]) -> bool:
+    return bool((values == np.floor(values)).all()) and max(-values[0], values[-1]) < WHOLE
 
 
-def _distinct(classes: Sequence[NDArray[Any]]) -> list[Any]:
+def _distinct(classes: Sequence[Ranked]) -> list[Any]:
     """The distinct values in order where there are few, else none."""
     found: set[Any] = set()
-    for x in classes:
+    for x in (each.values for each in classes):
         here = 0
         while here < x.size:
             found.add(x[here].item())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.distribution import Bar, Distributions, Histogram
+from stair.distribution import Bar, Histogram
 from stair.errors import StairError
 from stair.export.text import percent
 from stair.local import LocalRuleSet
@@ -135,7 +135,7 @@ def plot_clause(
     wanted = clauses[clause]
     label = rules[rule].label if rules.positive is None else rules.positive
     group = rules.classes.index(label)
-    found = Distributions(summary._values.__getitem__, summary._codes, len(rules.classes))
+    found = summary._distributions()
     chart = found.chart(wanted, group)
     n_outliers = max(1, int(found.totals[group]))
     n_inliers = max(1, int(found.totals.sum()) - int(found.totals[group]))

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stair import io
 from stair.distill import EFFORTS, Effort
+from stair.distribution import Distributions
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.export.endings import Endings, written
@@ -36,6 +37,7 @@ from stair.localize import LOCALITY
 from stair.objective import reaches
 from stair.rules import Explanation, Rule, RuleSet
 from stair.table import Field, read_values
+from stair.tallies import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +71,7 @@ class Summary(Endings):
     )
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+    _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
 
     @property
     def floor_reached(self) -> bool:
@@ -145,6 +148,15 @@ class Summary(Endings):
     def has_rows(self) -> bool:
         """Whether the rows are here; an engine for large data counts them where they are."""
         return len(self._rows) == self.n_rows
+
+    def _distributions(self) -> Distributions:
+        """How the attributes of the rules are distributed: from the rows, or from what an engine
+        for large data has counted of them."""
+        if self._tallies:
+            totals = [round(n) for n in self.rules.totals]
+            return Distributions.of_tallies(self._tallies, totals)
+        self._check_rows()
+        return Distributions(self._values.__getitem__, self._codes, len(self.rules.classes))
 
     def _check_rows(self) -> None:
         if not self.has_rows:
@@ -283,7 +295,8 @@ def summarize(
     memory : str or int
         For engine "duckdb": the memory to keep within, such as "1GB".
     work : path
-        For engine "duckdb": a folder where codes and finished levels are kept for another run.
+        For engines "duckdb" and "dask": a folder where codes and finished levels are kept for
+        another run. All workers of a cluster must reach it.
     bins : int
         For engines other than "memory": the most bins of one column.
     sample : int

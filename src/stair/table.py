@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -62,33 +62,55 @@ def choose_fields(
     kinds: Mapping[str, str] | None = None,
     time_parts: bool = False,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
-    """The fields of a table, and what was left out with the reason why.
+    """The fields of a table, and what was left out with the reason why."""
+    return fields_among(
+        table,
+        lambda name: _kind_of(table[name]),
+        lambda name, kind: _why_useless(table[name], kind),
+        include=include,
+        exclude=exclude,
+        kinds=kinds,
+        time_parts=time_parts,
+    )
+
+
+def fields_among(
+    names: Collection[str],
+    kind_of: Callable[[str], str],
+    why_useless: Callable[[str, str], str | None],
+    *,
+    include: Collection[str] | None,
+    exclude: Collection[str],
+    kinds: Mapping[str, str] | None,
+    time_parts: bool,
+) -> tuple[tuple[Field, ...], dict[str, str]]:
+    """The fields of columns by what is known of them, whether their rows are here or not.
 
     A column that somebody names in `include` or `kinds` is never left out by itself.
     """
     kinds = dict(kinds or {})
-    _check_names(table, (*(include or ()), *exclude, *kinds))
+    _check_names(names, (*(include or ()), *exclude, *kinds))
     for name, kind in kinds.items():
         if kind not in KINDS:
             raise StairError(f'"{kind}" is no kind for "{name}"; kinds are {", ".join(KINDS)}')
     fields: list[Field] = []
     left_out: dict[str, str] = {}
-    for name, raw in table.items():
+    for name in names:
         if name in exclude:
             left_out[name] = "excluded"
             continue
         if include is not None and name not in include:
             continue
         wanted = include is not None or name in kinds
-        kind = kinds.get(name) or _kind_of(raw)
-        why = None if wanted else _why_useless(raw, kind)
+        kind = kinds.get(name) or kind_of(name)
+        why = None if wanted else why_useless(name, kind)
         if why is not None:
             left_out[name] = why
             continue
         fields.append(Field(name, kind, name))  # type: ignore[arg-type]
         if kind == "time" and time_parts:
             fields += [
-                Field(new_name(f"{part} of {name}", table), PART_KINDS[part], name, part)
+                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part)
                 for part in get_args(Part)
             ]
     if not fields:
@@ -102,10 +124,10 @@ def choose_fields(
 PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
 
 
-def _check_names(table: Mapping[str, Any], names: Iterable[str]) -> None:
+def _check_names(known: Collection[str], names: Iterable[str]) -> None:
     for name in names:
-        if name not in table:
-            raise no_such_column(name, table, "the data")
+        if name not in known:
+            raise no_such_column(name, known, "the data")
 
 
 def new_name(name: str, taken: Collection[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -17,11 +16,44 @@ from stair.engines.counting import Block, Paths, count_block, n_cpus, no_counts,
 from stair.errors import StairError
 from stair.io.packages import reason
 from stair.objective import Counts
+from stair.scale.work import cannot_write
 
 CODES: Final = "codes.parquet"
 ROOT: Final = "all-rows.npy"
 BYTES_TOGETHER: Final = 24 << 20  # of a row group: what is held at once while counting
 MOST_TOGETHER: Final = 1 << 19  # rows
+
+
+def codes_table(block: Block) -> Any:
+    """A block as an Arrow table: a column of codes for each column, and the classes."""
+    pyarrow: Any = import_module("pyarrow")
+    names = [*(f"c{j}" for j in range(len(block.codes))), "label"]
+    return pyarrow.table(list(map(pyarrow.array, (*block.codes, block.labels))), names=names)
+
+
+def block_of(table: Any) -> Block:
+    """The block that was made a table."""
+    arrays = [column.to_numpy() for column in table.columns]
+    return Block(arrays[:-1], arrays[-1])
+
+
+def codes_writer(path: Path, schema: Any) -> Any:
+    """What writes tables of codes: small, and so that damage is noticed."""
+    parquet: Any = import_module("pyarrow.parquet")
+    return parquet.ParquetWriter(
+        path,
+        schema,
+        compression="lz4",
+        use_dictionary=False,
+        column_encoding="BYTE_STREAM_SPLIT",  # the high bytes of small codes are zeros
+        write_page_checksum=True,
+        write_statistics=False,
+    )
+
+
+def rows_together(n_columns: int) -> int:
+    """The rows of a row group."""
+    return min(MOST_TOGETHER, max(4096, BYTES_TOGETHER // (2 * n_columns)))
 
 
 @contextlib.contextmanager
@@ -30,9 +62,8 @@ def writing_codes(
 ) -> Iterator[Callable[[Block], None]]:
     """Takes blocks and counts them; the file is there when all of them are, or not at all."""
     n_columns = len(sizes)
-    together = min(MOST_TOGETHER, max(4096, BYTES_TOGETHER // (2 * n_columns)))
+    together = rows_together(n_columns)
     counts = no_counts(1, sizes, n_classes, range(n_columns))
-    pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     beside = folder / "codes.part"
     writer: Any = None
     waiting: list[Block] = []
@@ -42,20 +73,10 @@ def writing_codes(
         if not waiting:
             return
         columns = [np.concatenate([b.codes[j] for b in waiting]) for j in range(n_columns)]
-        labels = np.concatenate([b.labels for b in waiting])
+        table = codes_table(Block(columns, np.concatenate([b.labels for b in waiting])))
         waiting.clear()
-        names = [*(f"c{j}" for j in range(n_columns)), "label"]
-        table = pyarrow.table([*map(pyarrow.array, columns), pyarrow.array(labels)], names=names)
         if writer is None:
-            writer = parquet.ParquetWriter(
-                beside,
-                table.schema,
-                compression="lz4",
-                use_dictionary=False,
-                column_encoding="BYTE_STREAM_SPLIT",  # the high bytes of small codes are zeros
-                write_page_checksum=True,
-                write_statistics=False,
-            )
+            writer = codes_writer(beside, table.schema)
         writer.write_table(table, row_group_size=together)
 
     def take(block: Block) -> None:
@@ -73,18 +94,26 @@ def writing_codes(
         np.save(folder / ROOT, counts)
         beside.replace(folder / CODES)
     except OSError as error:
-        full = error.errno == errno.ENOSPC or "No space left" in str(error)
-        why = "the disk is full" if full else reason(error)
-        raise StairError(
-            f'cannot write the codes to "{folder.parent}": {why}. Choose a place with '
-            "more room with --work (work=)."
-        ) from error
+        raise cannot_write(folder, error) from error
     finally:
         if writer is not None:
             with contextlib.suppress(OSError):
                 writer.close()
         with contextlib.suppress(OSError):
             beside.unlink()
+
+
+def totals_of(folder: Path, sizes: Sequence[int], n_classes: int) -> tuple[int, ...] | None:
+    """The rows of each class in the codes of a folder; None where they are not all there."""
+    if not (folder / CODES).exists():
+        return None
+    try:
+        counts = np.load(folder / ROOT, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    if counts.shape != (1, sum(sizes), n_classes):
+        return None
+    return tuple(counts[0, : sizes[0]].sum(axis=0).tolist())
 
 
 class CodesCounter:
@@ -98,7 +127,6 @@ class CodesCounter:
         totals: tuple[int, ...],
     ) -> None:
         self.columns, self.sizes, self.totals = columns, sizes, totals
-        self.n_passes = 0
         self._path = folder / CODES
         self._root = folder / ROOT
 
@@ -107,7 +135,6 @@ class CodesCounter:
             return self._all_rows()
         counts = no_counts(paths.n_slots, self.sizes, len(self.totals), columns)
         n_rows = 0
-        self.n_passes += 1
         with ThreadPoolExecutor(n_cpus()) as pool, self._blocks() as blocks:
             for block in blocks:
                 n_rows += len(block.labels)
@@ -131,7 +158,7 @@ class CodesCounter:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
         try:
             with parquet.ParquetFile(self._path, page_checksum_verification=True) as file:
-                yield _ahead(file.num_row_groups, lambda k: _block(file.read_row_group(k)))
+                yield _ahead(file.num_row_groups, lambda k: block_of(file.read_row_group(k)))
         except (OSError, pyarrow.ArrowException) as error:
             gone = "are gone" if not self._path.exists() else f"cannot be read ({reason(error)})"
             with contextlib.suppress(OSError):
@@ -139,11 +166,6 @@ class CodesCounter:
             raise StairError(
                 f'the codes in "{self._path.parent}" {gone}; run again to make them anew.'
             ) from error
-
-
-def _block(table: Any) -> Block:
-    arrays = [column.to_numpy() for column in table.columns]
-    return Block(arrays[:-1], arrays[-1])
 
 
 def _ahead(n: int, read: Callable[[int], Block]) -> Iterator[Block]:

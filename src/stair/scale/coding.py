@@ -17,7 +17,15 @@ from stair.errors import StairError
 from stair.labels import Labels, read_labels
 from stair.scale.edges import binned
 from stair.scale.options import Options
-from stair.scale.profile import Batch, Profile, Raw, Words, all_missing, times_of
+from stair.scale.profile import (
+    Batch,
+    Profile,
+    Raw,
+    Words,
+    all_missing,
+    choose_fields,
+    times_of,
+)
 from stair.scale.sketch import Sketch
 from stair.table import WEEKDAYS, Field, part_of
 
@@ -158,6 +166,60 @@ class Coder:
         places = _places(batch[self.label], self.stored, self.label)
         classes: NDArray[np.int32] = of_code[places]
         return classes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coded:
+    """A table as codes: all that is needed to learn, and to say what was learned from."""
+
+    coding: Coding
+    classes: tuple[Any, ...]
+    positive: int | None
+    meaning: str
+    notes: tuple[str, ...]
+    totals: tuple[int, ...]
+    left_out: dict[str, str]
+    n_columns: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What the first look at a table has found: how its rows become codes and classes."""
+
+    coder: Coder
+    verdict: Labels  # of the label's different values
+    left_out: dict[str, str]
+    n_columns: int
+    source: str
+
+    @property
+    def coding(self) -> Coding:
+        return self.coder.coding
+
+    def coded(self, totals: tuple[int, ...]) -> Coded:
+        """With the rows of each class, which are known when all rows are coded."""
+        verdict = self.verdict
+        return Coded(
+            self.coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
+            totals, self.left_out, self.n_columns, self.source,
+        )  # fmt: skip
+
+
+def make_plan(
+    profiles: dict[str, Profile],
+    options: Options,
+    engine: str,
+    n_columns: int,
+    source: str,
+    coding: Coding | None = None,
+) -> Plan:
+    """Fields, classes and bins from what the columns hold; the bins may be given."""
+    verdict, stored = read_verdict(profiles.pop(options.label), options)
+    fields, left_out = choose_fields(profiles, options, engine)
+    coding = coding or make_coding(fields, profiles, options.n_bins)
+    coder = Coder(coding, options.label, stored, verdict.codes)
+    return Plan(coder, verdict, left_out, n_columns, source)
 
 
 def _codes(coding: Coding, j: int, batch: Batch) -> Codes:

@@ -9,31 +9,24 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from stair.columns import Column
-from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
+from stair.engines.counting import Block
 from stair.errors import StairError
 from stair.io.packages import optional, reason
 from stair.objective import Counts
-from stair.scale.coding import Coder, Coding, make_coding, read_verdict
+from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
-from stair.scale.profile import (
-    Batch,
-    Profile,
-    Raw,
-    Words,
-    choose_fields,
-    merge_profiles,
-    profile_batch,
-)
+from stair.scale.parts import Shelf
+from stair.scale.profile import Batch, Profile, Raw, Words, merge_profiles, profile_batch
+from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.sample import Judge, Look, Sample, add_tallies
-from stair.scale.work import Coded
+from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
 
 FAN_IN: Final = 8  # partial results that one task adds up
 PATIENCE: Final = 10.0  # seconds for a scheduler to answer
@@ -51,14 +44,31 @@ class Cluster:
         dask: Any = import_module("dask")
 
         if self._client is None:
-            return dask.compute(work, scheduler="threads")[0]
+            with _in_words(None):
+                return dask.compute(work, scheduler="threads")[0]
         with _in_words(self._client):
-            future = self._client.compute(work)
-            while True:
-                try:
-                    return future.result(timeout=BEAT)
-                except TimeoutError:
-                    self._check()
+            return self._result(self._client.compute(work))
+
+    def everywhere(self, work: Callable[[], Any]) -> list[Any]:
+        """What each worker that is there now makes of a small task; nothing without a cluster."""
+        if self._client is None:
+            return []
+        with _in_words(self._client):
+            futures = [
+                # Another worker may do it where this one dies meanwhile.
+                self._client.submit(work, workers=[each], allow_other_workers=True, pure=False)
+                for each in self._client.nthreads()
+            ]
+            return list(map(self._result, futures))
+
+    def _result(self, future: Any) -> Any:
+        while True:
+            try:
+                return future.result(timeout=BEAT)
+            except TimeoutError:
+                if future.done():  # just now, or the task itself ran out of some time
+                    return future.result()
+                self._check()
 
     def _check(self) -> None:
         if self._client.status not in ("running", "connecting"):
@@ -69,7 +79,8 @@ class Cluster:
         dask: Any = import_module("dask")
 
         if self._client is None:
-            return list(dask.persist(*works, scheduler="threads"))
+            with _in_words(None):
+                return list(dask.persist(*works, scheduler="threads"))
         with _in_words(self._client):
             return list(self._client.persist(works))
 
@@ -103,7 +114,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def _in_words(client: Any) -> Iterator[None]:
-    """What can go wrong on a cluster, each in one sentence."""
+    """What can go wrong on a cluster, or in the threads of this process, each in one sentence."""
     distributed: Any = import_module("distributed")
 
     address = getattr(getattr(client, "scheduler", None), "address", "the cluster")
@@ -117,13 +128,18 @@ def _in_words(client: Any) -> Iterator[None]:
             "smaller partitions or larger workers."
         ) from error
     except (OSError, distributed.CancelledError, RuntimeError, AttributeError) as error:
-        if client.status in ("running", "connecting") and not isinstance(
-            error, distributed.CancelledError | ConnectionError
+        if client is None or (
+            client.status in ("running", "connecting")
+            and not isinstance(error, distributed.CancelledError | ConnectionError)
         ):
-            raise StairError(f"the data cannot be read: {reason(error)}.") from error
+            raise _unreadable(error) from error
         raise StairError(f"the scheduler at {address} is gone; start it and run again.") from error
     except Exception as error:
-        raise StairError(f"the data cannot be read: {reason(error)}.") from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> StairError:
+    return StairError(f"the data cannot be read: {reason(error)}.")
 
 
 @contextlib.contextmanager
@@ -182,39 +198,55 @@ def code_frame(
     cluster: Cluster,
     say: Progress,
     coding: Coding | None = None,
+    folder: Path | None = None,
 ) -> tuple[Coded, DaskCounter]:
     """Look at all columns once; then make codes, which stay on the workers.
 
-    Bins may be given, so that engines can be compared.
+    Bins may be given, so that engines can be compared. In a folder, what is found and made is kept
+    for a run that comes after this one, and what an earlier one has left there is used.
     """
     dask: Any = import_module("dask")
 
     names = list(map(str, frame.columns))
     with _reading(source):
         parts = frame[options.wanted(names, source)].to_delayed()
-    say("pass 1, looking at the columns")
-    looked = [dask.delayed(_profile_part)(part) for part in parts]
-    profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
-    verdict, stored = read_verdict(profiles.pop(options.label), options)
-    fields, left_out = choose_fields(
-        profiles,
-        engine="dask",
-        include=options.include,
-        exclude=options.exclude,
-        kinds=options.kinds,
-        time_parts=options.time_parts,
-        as_matrix=options.as_matrix,
-    )
-    coding = coding or make_coding(fields, profiles, options.n_bins)
-    coder = dask.delayed(Coder(coding, options.label, stored, verdict.codes), traverse=False)
+    plan = None if folder is None else load_plan(folder)
+    if plan is None:
+        say("pass 1, looking at the columns")
+        looked = [dask.delayed(_profile_part)(part) for part in parts]
+        profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
+        plan = make_plan(profiles, options, "dask", len(names) - 1, source, coding)
+        if folder is not None:
+            save_plan(folder, plan)
+    shelf = None if folder is None else Shelf.of(folder, plan, len(parts))
+    counter = DaskCounter(_blocks(parts, plan, shelf, cluster, say), plan, cluster)
+    return plan.coded(counter.totals), counter
+
+
+def _blocks(
+    parts: list[Any], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
+) -> list[Any]:
+    """All parts as codes, on the workers: from the shelf where they are there, else made now."""
+    dask: Any = import_module("dask")
+
+    found: dict[int, Any] = {}
+    if shelf is not None and (left := shelf.left()):
+        shared = dask.delayed(shelf, traverse=False)
+        held = cluster.persist([dask.delayed(_find_part)(shared, k) for k in left])
+        whole = cluster.compute(dask.delayed(list)([dask.delayed(_is_there)(b) for b in held]))
+        found = {k: each for k, each, ok in zip(left, held, whole, strict=True) if ok}
+    if len(found) == len(parts):
+        say(CODES_ARE_THERE)
+        return list(found.values())
+    if found:
+        say(f"{len(found):,} of {len(parts):,} parts of an earlier run are there")
     say("pass 2, making codes")
-    blocks = cluster.persist([dask.delayed(_code_part)(part, coder) for part in parts])
-    counter = DaskCounter(blocks, coding.columns, coding.sizes, len(verdict.classes), cluster)
-    coded = Coded(
-        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
-        counter.totals, left_out, len(names) - 1, source,
-    )  # fmt: skip
-    return coded, counter
+    coder = dask.delayed(plan.coder, traverse=False)
+    keeper = dask.delayed(shelf, traverse=False)
+    missing = [k for k in range(len(parts)) if k not in found]
+    made = cluster.persist([dask.delayed(_code_part)(parts[k], coder, keeper, k) for k in missing])
+    found |= zip(missing, made, strict=True)
+    return [found[k] for k in range(len(parts))]
 
 
 def sample_frame(
@@ -249,48 +281,20 @@ def _reading(source: str) -> Iterator[None]:
         raise StairError(f"cannot read {source or 'the data'}: {reason(error)}.") from error
 
 
-class DaskCounter:
+class DaskCounter(RemoteCounter):
     """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
 
-    def __init__(
-        self,
-        blocks: list[Any],
-        columns: Sequence[Column],
-        sizes: Sequence[int],
-        n_classes: int,
-        cluster: Cluster,
-    ) -> None:
-        self.columns, self.sizes = columns, sizes
-        self.n_passes = 0
-        self._groups, self._cluster, self._n_classes = cluster.together(blocks), cluster, n_classes
-        # Counted while the codes are made: that saves a pass.
-        self._root = self._sum(only_root(), range(len(columns)))
-        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+    def __init__(self, blocks: list[Any], plan: Plan, cluster: Cluster) -> None:
+        self._groups, self._cluster = cluster.together(blocks), cluster
+        super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
-    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        if paths.column[0] < 0 and len(columns) == len(self.columns):
-            return self._root
-        self.n_passes += 1
-        return self._sum(paths, columns)
-
-    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
+    def _sum(self, asked: Asked) -> Counts:
         dask: Any = import_module("dask")
 
-        asked = dask.delayed(
-            _Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes), traverse=False
-        )
-        counted = [dask.delayed(_count_parts)(group, asked) for group in self._groups]
+        shared = dask.delayed(asked, traverse=False)
+        counted = [dask.delayed(_count_parts)(group, shared) for group in self._groups]
         counts: Counts = self._cluster.compute(_tree(counted, _add))
         return counts
-
-
-class _Asked:
-    """What a worker has to know to count a block."""
-
-    def __init__(
-        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
-    ) -> None:
-        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
 
 
 def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
@@ -333,15 +337,26 @@ def _judge_part(frame: Any, judge: Judge) -> Any:
     return judge(batch_of(frame))
 
 
-def _code_part(frame: Any, coder: Coder) -> Block:
-    return coder(batch_of(frame))
+def _find_part(shelf: Shelf, k: int) -> Block | None:
+    return shelf.find(k)
 
 
-def _count_parts(blocks: list[Block], asked: _Asked) -> Counts:
-    counts = no_counts(asked.paths.n_slots, asked.sizes, asked.n_classes, asked.columns)
-    for block in blocks:
-        count_block(block, asked.paths, asked.sizes, asked.columns, counts)
-    return counts
+def _is_there(block: Block | None) -> bool:
+    return block is not None
+
+
+def _code_part(frame: Any, coder: Coder, shelf: Shelf | None, k: int) -> Block:
+    block = coder(batch_of(frame))
+    if shelf is not None:
+        shelf.keep(k, block)
+    return block
+
+
+def _count_parts(blocks: list[Block | None], asked: Asked) -> Counts:
+    whole = [block for block in blocks if block is not None]
+    if len(whole) < len(blocks):  # a worker died, and then the file of what it held
+        raise StairError("codes in the work folder are gone; run again to make them anew.")
+    return asked.counts(whole)
 
 
 def _add(parts: list[Counts]) -> Counts:

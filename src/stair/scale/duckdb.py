@@ -14,43 +14,32 @@ from stair.engines.counting import n_cpus
 from stair.io.stream import Stream
 from stair.scale.arrow import words
 from stair.scale.codes import writing_codes
-from stair.scale.coding import Coder, make_coding, read_verdict
+from stair.scale.coding import Plan, make_plan
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Batch, Profile, Raw, choose_fields
+from stair.scale.profile import Batch, Profile, Raw
 from stair.scale.sample import Look, Sample
-from stair.scale.work import Coded
 
 BATCH_BYTES: Final = 32 << 20
 
 
-def code_table(stream: Stream, options: Options, folder: Path, say: Progress) -> Coded:
-    """Look at all columns once, then write all rows as codes."""
+def look_at(stream: Stream, options: Options, say: Progress) -> Plan:
+    """The first pass: what all columns hold."""
     wanted = options.wanted(stream.names, stream.source)
     with ThreadPoolExecutor(n_cpus()) as pool:
         profiles = _profiles(stream, wanted, pool, say)
-        verdict, stored = read_verdict(profiles.pop(options.label), options)
-        fields, left_out = choose_fields(
-            profiles,
-            engine="duckdb",
-            include=options.include,
-            exclude=options.exclude,
-            kinds=options.kinds,
-            time_parts=options.time_parts,
-            as_matrix=options.as_matrix,
-        )
-        coding = make_coding(fields, profiles, options.n_bins)
-        coder = Coder(coding, options.label, stored, verdict.codes)
-        totals = np.zeros(len(verdict.classes), dtype=np.int64)
-        used = list(dict.fromkeys([options.label, *(field.source for field in fields)]))
-        with writing_codes(folder, coding.sizes, len(totals), pool) as take:
-            for batch in told_batches(stream, used, "pass 2, writing codes", say):
-                block = coder(batch, pool)
-                totals += np.bincount(block.labels, minlength=len(totals))
-                take(block)
-    return Coded(
-        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
-        tuple(totals.tolist()), left_out, len(stream.names) - 1, stream.source,
-    )  # fmt: skip
+    return make_plan(profiles, options, "duckdb", len(stream.names) - 1, stream.source)
+
+
+def write_codes(stream: Stream, plan: Plan, folder: Path, say: Progress) -> None:
+    """The second pass: all rows as codes."""
+    coding, label = plan.coding, plan.coder.label
+    used = list(dict.fromkeys([label, *(field.source for field in coding.fields)]))
+    with (
+        ThreadPoolExecutor(n_cpus()) as pool,
+        writing_codes(folder, coding.sizes, len(plan.verdict.classes), pool) as take,
+    ):
+        for batch in told_batches(stream, used, "pass 2, writing codes", say):
+            take(plan.coder(batch, pool))
 
 
 def _profiles(

@@ -5,16 +5,17 @@ A part is a dict of plain columns: float64, datetime64[us], or `Words` for anyth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError
+from stair.scale.options import Options
 from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.table import ISO_TIME, KINDS, PART_KINDS, WORDS_IN_TEXT, Field, Part, new_name
+from stair.table import ISO_TIME, WORDS_IN_TEXT, Field, fields_among
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 
@@ -220,57 +221,41 @@ def merge_profiles(parts: Iterable[dict[str, Profile]]) -> dict[str, Profile]:
 
 
 def choose_fields(
-    profiles: Mapping[str, Profile],
-    *,
-    engine: str,
-    include: Collection[str] | None,
-    exclude: Collection[str],
-    kinds: Mapping[str, str] | None,
-    time_parts: bool,
-    as_matrix: bool = False,
+    profiles: Mapping[str, Profile], options: Options, engine: str
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of a large table, by the rules of a small one. Text is refused."""
-    kinds = dict(kinds or {})
-    for name in (*(include or ()), *kinds):
-        if name not in profiles:
-            raise no_such_column(name, profiles, "the data")
-    fields: list[Field] = []
-    left_out = dict.fromkeys(exclude, "excluded")
-    for name, profile in profiles.items():
-        if name in left_out or (include is not None and name not in include):
-            continue
-        kind = kinds.get(name) or (
-            "number" if as_matrix and not profile.kind else profile.read_as()
-        )
-        if kind not in KINDS:
-            raise StairError(f'"{kind}" is no kind for "{name}"; kinds are {", ".join(KINDS)}')
-        wanted = include is not None or name in kinds or as_matrix
-        if as_matrix and kind != "number":
-            raise StairError(
-                f'an estimator takes numbers only, but "{name}" holds {_PLURALS[profile.kind]}; '
-                "leave it out, or use summarize(...)"
-            )
-        why = profile.why_useless(kind)
-        if why is not None and not wanted:
-            left_out[name] = why
-            continue
-        _check(name, kind, profile, engine)
-        fields.append(Field(name, kind, name))  # type: ignore[arg-type]
-        if kind == "time" and time_parts:
-            fields += [
-                Field(new_name(f"{part} of {name}", profiles), PART_KINDS[part], name, part)
-                for part in get_args(Part)
-            ]
-    if not fields:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        raise StairError(
-            f"no column is left to explain the labels with ({reasons or 'none given'})"
-        )
-    return tuple(fields), left_out
+    as_matrix = options.as_matrix
+
+    def kind_of(name: str) -> str:
+        profile = profiles[name]
+        return "number" if as_matrix and not profile.kind else profile.read_as()
+
+    def why_useless(name: str, kind: str) -> str | None:
+        return None if as_matrix else profiles[name].why_useless(kind)
+
+    fields, left_out = fields_among(
+        [*options.exclude, *profiles],  # what is excluded was not read
+        kind_of,
+        why_useless,
+        include=options.include,
+        exclude=options.exclude,
+        kinds=options.kinds,
+        time_parts=options.time_parts,
+    )
+    for each in fields:
+        if each.part is None:
+            _check(each, profiles[each.source], engine, as_matrix)
+    return fields, left_out
 
 
-def _check(name: str, kind: str, profile: Profile, engine: str) -> None:
+def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None:
     """What bins cannot be made of is refused in a sentence."""
+    name, kind = field.name, field.kind
+    if as_matrix and kind != "number":
+        raise StairError(
+            f'an estimator takes numbers only, but "{name}" holds {_PLURALS[profile.kind]}; '
+            "leave it out, or use summarize(...)"
+        )
     if kind == "text":
         raise StairError(
             f'"{name}" holds text, which the engine {engine} cannot count; leave it out with '

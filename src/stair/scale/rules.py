@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stair.clauses import Clause
 from stair.columns import Binned, Categories, Column, Times
+from stair.distribution import Distributions
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, clause_evidence
@@ -19,8 +17,9 @@ from stair.grow import Node, Step
 from stair.levels import Known, Pass, grow_by_level, recount
 from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.scale.coding import Coded
 from stair.scale.options import Progress
-from stair.scale.work import Coded
+from stair.tallies import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,7 @@ class Learned:
     n_passes: int = 0  # over all rows, those of an earlier run that died included
     missed: int = 0  # outliers that no outlier rule covers
     rest: Rest = field(default_factory=lambda: Rest(0, 0))  # rows that no rule covers
+    tallies: dict[str, Tally] = field(default_factory=dict)  # of the columns that rules speak of
 
 
 def learn_rules(
@@ -97,14 +97,17 @@ def learn_rules(
     score = score_of(zip([n.label for n in nodes], counts, strict=True), coded.totals,
                      coded.positive)  # fmt: skip
     whole = counter.count(only_root(), range(len(counter.columns)))[0]
-    evidence = _evidence(rules, coded, whole)
+    tallies = _tallies(rules, coded, whole)
+    evidence = _evidence(rules, coded, tallies)
     depth = max(map(_depth, nodes))
     missed = 0
     if coded.positive is not None:
         found_ones = sum(each.hits for each in evidence if each.rule.label == rules.positive)
         missed = coded.totals[coded.positive] - found_ones
     passes = (*found.passes, last)
-    return Learned(rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed)
+    return Learned(
+        rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed, tallies=tallies
+    )
 
 
 def _depth(node: Node) -> int:
@@ -114,20 +117,31 @@ def _depth(node: Node) -> int:
     return depth
 
 
-def _evidence(rules: RuleSet, coded: Coded, whole: Counts) -> tuple[RuleEvidence, ...]:
-    """What speaks for the rules. A clause is about one column, so the counts of all rows by that
-    column's codes say how many rows meet it."""
+def _tallies(rules: RuleSet, coded: Coded, whole: Counts) -> dict[str, Tally]:
+    """The columns that the rules speak of, from the counts of all rows by their codes."""
+    used = {clause.feature for rule in rules.rules for clause in rule.clauses}
     starts = np.cumsum([0, *coded.coding.sizes]).tolist()
-    by_name = {
-        column.name: (_representatives(column), whole[starts[j] : starts[j + 1]])
+    return {
+        column.name: _tally(column, whole[starts[j] : starts[j + 1]])
         for j, column in enumerate(coded.coding.columns)
+        if column.name in used
     }
 
-    def met(clause: Clause) -> NDArray[np.int64]:
-        values, counts = by_name[clause.feature]
-        inside: NDArray[np.int64] = counts[clause.covers(values)].sum(axis=0)
-        return inside
 
+def _tally(column: Column, counts: Counts) -> Tally:
+    if isinstance(column, Categories):
+        return Tally(column.values, counts)
+    assert isinstance(column, Binned)
+    inner, exact = column.inner, column.tops == column.bottoms
+    if isinstance(inner, Times):
+        return Tally(column.tops, counts, True, inner.whole_days, exact)
+    return Tally(column.tops, counts, exact=exact)
+
+
+def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[RuleEvidence, ...]:
+    """What speaks for the rules. A clause is about one column, so the counts of all rows by that
+    column's codes say how many rows meet it."""
+    met = Distributions.of_tallies(tallies, coded.totals).met
     totals = np.array(coded.totals)
     found = []
     for rule in rules.rules:
@@ -141,18 +155,3 @@ def _evidence(rules: RuleSet, coded: Coded, whole: Counts) -> tuple[RuleEvidence
         hits = int(counts[place])
         found.append(RuleEvidence(rule, int(counts.sum()), hits, share, hits, clauses))
     return tuple(found)
-
-
-def _representatives(column: Column) -> NDArray[Any]:
-    """One value for each code, the missing one last, as clauses read them."""
-    if isinstance(column, Categories):
-        values = np.empty(len(column.values) + 1, dtype=object)
-        values[:-1] = column.values
-        return values
-    assert isinstance(column, Binned)
-    tops = np.array([*column.tops, np.nan])
-    if not isinstance(column.inner, Times):
-        return tops
-    times = np.full(len(tops), np.datetime64("NaT", "us"))
-    times[:-1] = tops[:-1].astype(np.int64).astype("datetime64[us]")
-    return times

@@ -21,11 +21,10 @@ from stair.learn import Learner, predicted_classes
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
-from stair.scale.coding import Coder, Coding, read_verdict
+from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Batch, Profile, Raw, Words
 from stair.scale.rules import Learned
-from stair.scale.work import Coded
 from stair.table import Field, choose_fields, read_values
 
 Columns = dict[str, NDArray[Any]]

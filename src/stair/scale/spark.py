@@ -7,24 +7,23 @@ maps its partitions to counts that are not zero, and Spark adds them up.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from stair.columns import Column
-from stair.engines.counting import Block, Paths, code_type, count_block, no_counts, only_root
+from stair.engines.counting import Block, code_type
 from stair.errors import StairError
 from stair.io.packages import optional, reason
 from stair.objective import Counts
 from stair.scale.arrow import arrow_batch
-from stair.scale.coding import Coder, Coding, make_coding, read_verdict
+from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Profile, choose_fields, merge_profiles, profile_batch
+from stair.scale.profile import Profile, merge_profiles, profile_batch
+from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.sample import Judge, Look, Sample, add_tallies
-from stair.scale.work import Coded
 
 _BLOB = "part int, blob binary"
 
@@ -53,27 +52,11 @@ def code_spark(
     say("pass 1, looking at the columns")
     parts = _gathered(data, _Profiling())
     profiles: dict[str, Profile] = merge_profiles(parts)
-    verdict, stored = read_verdict(profiles.pop(options.label), options)
-    fields, left_out = choose_fields(
-        profiles,
-        engine="spark",
-        include=options.include,
-        exclude=options.exclude,
-        kinds=options.kinds,
-        time_parts=options.time_parts,
-        as_matrix=options.as_matrix,
-    )
-    coding = coding or make_coding(fields, profiles, options.n_bins)
+    plan = make_plan(profiles, options, "spark", len(names) - 1, "", coding)
     say("pass 2, making codes")
-    schema = ", ".join([*(f"c{j} int" for j in range(len(fields))), "label int"])
-    coder = Coder(coding, options.label, stored, verdict.codes)
-    codes = data.mapInArrow(_Coding(coder), schema).persist()
-    counter = SparkCounter(codes, coding.columns, coding.sizes, len(verdict.classes))
-    coded = Coded(
-        coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
-        counter.totals, left_out, len(names) - 1, "",
-    )  # fmt: skip
-    return coded, counter
+    schema = ", ".join([*(f"c{j} int" for j in range(len(plan.coding.columns))), "label int"])
+    counter = SparkCounter(data.mapInArrow(_Coding(plan.coder), schema).persist(), plan)
+    return plan.coded(counter.totals), counter
 
 
 def sample_spark(
@@ -91,30 +74,18 @@ def sample_spark(
     return look, count
 
 
-class SparkCounter:
+class SparkCounter(RemoteCounter):
     """Counts from a DataFrame of codes."""
 
-    def __init__(
-        self, codes: Any, columns: Sequence[Column], sizes: Sequence[int], n_classes: int
-    ) -> None:
-        self.columns, self.sizes = columns, sizes
-        self.n_passes = 0
-        self._codes, self._n_classes = codes, n_classes
-        self._root = self._sum(only_root(), range(len(columns)))
-        self.totals = tuple(self._root[0, : sizes[0]].sum(axis=0).tolist())
+    def __init__(self, codes: Any, plan: Plan) -> None:
+        self._codes = codes
+        super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
-    def count(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        if paths.column[0] < 0 and len(columns) == len(self.columns):
-            return self._root
-        self.n_passes += 1
-        return self._sum(paths, columns)
-
-    def _sum(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        asked = _Counting(paths, tuple(self.sizes), tuple(columns), self._n_classes)
-        counted = self._codes.mapInArrow(asked, "place long, n long")
+    def _sum(self, asked: Asked) -> Counts:
+        counted = self._codes.mapInArrow(_Counting(asked), "place long, n long")
         with _in_words():
             rows = counted.groupBy("place").sum("n").collect()
-        counts = no_counts(paths.n_slots, self.sizes, self._n_classes, columns)
+        counts = asked.nothing()
         flat = counts.reshape(-1)
         for place, n in rows:
             flat[place] = n
@@ -210,20 +181,18 @@ class _Coding:
 
 
 class _Counting:
-    def __init__(
-        self, paths: Paths, sizes: tuple[int, ...], columns: tuple[int, ...], n_classes: int
-    ) -> None:
-        self.paths, self.sizes, self.columns, self.n_classes = paths, sizes, columns, n_classes
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         pyarrow: Any = import_module("pyarrow")
-        counts = no_counts(self.paths.n_slots, self.sizes, self.n_classes, self.columns)
-        for batch in batches:
-            *codes, labels = (array.to_numpy() for array in batch.columns)
-            narrow = [c.astype(code_type(n)) for c, n in zip(codes, self.sizes, strict=True)]
-            block = Block(narrow, labels.astype(np.uint8))
-            count_block(block, self.paths, self.sizes, self.columns, counts)
+        counts = self.asked.counts(map(self._block, batches))
         places = np.flatnonzero(counts)
         yield pyarrow.RecordBatch.from_arrays(
             [pyarrow.array(places), pyarrow.array(counts.reshape(-1)[places])], ["place", "n"]
         )
+
+    def _block(self, batch: Any) -> Block:
+        *codes, labels = (array.to_numpy() for array in batch.columns)
+        narrow = [c.astype(code_type(n)) for c, n in zip(codes, self.asked.sizes, strict=True)]
+        return Block(narrow, labels.astype(np.uint8))

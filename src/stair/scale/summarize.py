@@ -7,16 +7,19 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stair.engines.counting import Counter
 from stair.errors import StairError
 from stair.io.stream import files_of, open_stream
 from stair.labels import Labels
 from stair.learn import Learner
 from stair.levels import Known
-from stair.scale.codes import CODES, CodesCounter
-from stair.scale.duckdb import code_table, sample_table, told_batches
+from stair.scale.codes import CodesCounter, totals_of
+from stair.scale.coding import Coded, Plan
+from stair.scale.duckdb import look_at, sample_table, told_batches, write_codes
 from stair.scale.options import (
     ENGINES,
     SAMPLE,
@@ -28,11 +31,13 @@ from stair.scale.options import (
 from stair.scale.rules import Learned, Limits, learn_rules
 from stair.scale.sample import Judge, add_tallies, learn_from_sample
 from stair.scale.work import (
-    Coded,
-    load_coded,
+    BINS_ARE_THERE,
+    CODES_ARE_THERE,
+    forget,
     load_levels,
-    save_coded,
+    load_plan,
     save_levels,
+    save_plan,
     work_folder,
 )
 from stair.table import Field
@@ -77,6 +82,8 @@ def summarize_large(
     if engine not in ENGINES:
         raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
     _check(engine, labels, scores, detector, validate, bins, sample)
+    if work is not None:
+        _check_work(engine, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
         dict(kinds or {}), time_parts, bins, table, query,
@@ -105,7 +112,7 @@ def summarize_large(
             data, engine, options, sample, random_state or 0, learner, memory, work, client, say
         )
     elif engine == "dask":
-        coded, learned = learn_from_frame(data, options, limits, client, say)
+        coded, learned = learn_from_frame(data, options, limits, client, say, work)
     elif engine == "spark":
         coded, learned = learn_from_spark(data, options, limits, say)
     else:
@@ -156,26 +163,33 @@ def learn_from_files(
         )
     with prepared(data, options, memory, work, say) as (folder, coded):
         counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
-
-        def keep(known: Known) -> None:
-            save_levels(folder, limits.max_rule_length, known)
-
-        known = load_levels(folder, limits.max_rule_length)
-        learned = learn_rules(counter, coded, limits, memory // 6, say, known, keep)
-        return coded, dataclasses.replace(learned, n_passes=2 + known.n_passes)
+        return coded, _by_level(counter, coded, limits, memory // 6, say, folder)
 
 
 def learn_from_frame(
-    data: Any, options: Options, limits: Limits, client: Any, say: Progress
+    data: Any,
+    options: Options,
+    limits: Limits,
+    client: Any,
+    say: Progress,
+    work: str | Path | None = None,
 ) -> tuple[Coded, Learned]:
-    """STAIR on a cluster, or on the threads of this process where there is none."""
+    """STAIR on a cluster, or on the threads of this process where there is none.
+
+    With a folder to work in, what an earlier run has done is found again.
+    """
     from stair.scale.dask import code_frame, connected, open_frame
+    from stair.scale.parts import files_here, shared_folder
 
     with connected(client) as cluster:
         frame, source = open_frame(data)
-        coded, counter = code_frame(frame, source, options, cluster, say)
-        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
-        return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
+        files = None if work is None else files_here(data)
+        with shared_folder(work, files, frame, options, cluster) as folder:
+            coded, counter = code_frame(frame, source, options, cluster, say, folder=folder)
+            if folder is not None and files_here(data) != files:
+                forget(folder)  # the codes may be of neither
+                raise StairError(f"{source} changed while it was read; run again.")
+            return coded, _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say, folder)
 
 
 def learn_from_spark(
@@ -186,10 +200,26 @@ def learn_from_spark(
 
     coded, counter = code_spark(open_spark(data), options, say)
     try:
-        learned = learn_rules(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        return coded, _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say)
     finally:
         counter.close()
-    return coded, dataclasses.replace(learned, n_passes=2 + counter.n_passes)
+
+
+def _by_level(
+    counter: Counter,
+    coded: Coded,
+    limits: Limits,
+    counts_at_once: int,
+    say: Progress,
+    folder: Path | None = None,
+) -> Learned:
+    """The rules; levels that are done are kept in the folder and found there again."""
+    known, keep = Known(), None
+    if folder is not None:
+        place = (folder, limits.max_rule_length, coded.totals)
+        known, keep = load_levels(*place), partial(save_levels, *place)
+    learned = learn_rules(counter, coded, limits, counts_at_once, say, known, keep)
+    return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 
 def _by_sample(
@@ -254,10 +284,9 @@ def prepared(
     """The folder of a run with the codes in it: made now, or by an earlier run."""
     about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
     with work_folder(work, about) as folder:
-        coded = load_coded(folder) if (folder / CODES).exists() else None
-        if coded is None:
-            for old in folder.glob("levels-*.json"):
-                old.unlink()
+        plan = load_plan(folder)
+        totals = None if plan is None else _totals(folder, plan)
+        if plan is None or totals is None:
             with open_stream(
                 data,
                 table=options.table,
@@ -266,11 +295,20 @@ def prepared(
                 spill=folder / "spill",
             ) as stream:
                 check_room(memory, len(options.wanted(stream.names, stream.source)))
-                coded = code_table(stream, options, folder, say)
-            save_coded(folder, coded)
+                if plan is None:
+                    plan = look_at(stream, options, say)
+                    save_plan(folder, plan)
+                else:
+                    say(BINS_ARE_THERE)
+                write_codes(stream, plan, folder, say)
+            totals = _totals(folder, plan) or ()
         else:
-            say("the codes of an earlier run are there")
-        yield folder, coded
+            say(CODES_ARE_THERE)
+        yield folder, plan.coded(totals)
+
+
+def _totals(folder: Path, plan: Plan) -> tuple[int, ...] | None:
+    return totals_of(folder, plan.coding.sizes, len(plan.verdict.classes))
 
 
 def _check(
@@ -287,6 +325,19 @@ def _check(
         raise StairError(f"bins={bins}; expected from 2 to 65,000")
     if sample < 100:
         raise StairError(f"sample={sample}; expected at least 100 rows")
+
+
+def _check_work(engine: str, data: Any, work: Path) -> None:
+    if engine == "spark":
+        raise StairError("the engine spark keeps nothing in a folder; leave work= (--work) out")
+    if not isinstance(data, str | os.PathLike):
+        return
+    folder = Path(data).expanduser().resolve()
+    if folder.is_dir() and work.is_relative_to(folder):
+        raise StairError(
+            f'the work folder is inside of the data, "{folder}", so that its files would be read '
+            "as data; choose another place with --work (work=)"
+        )
 
 
 def binned_note(coded: Coded, bins: int) -> tuple[str, ...]:
@@ -326,4 +377,5 @@ def _summary(
         versions=library_versions(),
         trace=learned.trace,
         unexplained=learned.missed,
+        _tallies=learned.tallies,
     )

@@ -1,4 +1,4 @@
-"""The folder of a run: codes, levels that are done, and what DuckDB spills.
+"""The folder of a run: bins, codes, levels that are done, and what DuckDB spills.
 
 The folder's name is made from what the run is about, so that a run that died finds its folder
 again. It is removed when a run ends, well or badly, unless somebody chose the place.
@@ -7,6 +7,7 @@ again. It is removed when a run ends, well or badly, unless somebody chose the p
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -14,43 +15,33 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from stair.columns import Binned, Categories, Column, Numbers, Times
 from stair.engines.histograms import Division
 from stair.errors import StairError
 from stair.io import atomic_write
 from stair.io.packages import reason
+from stair.labels import Labels
 from stair.levels import Known
-from stair.scale.coding import Coding
+from stair.scale.coding import Coder, Coding, Plan
 from stair.search import Split
 from stair.table import Field
 
-FORMAT: Final = 1  # of what is kept in the folder
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Coded:
-    """A table as codes: all that is needed to learn, and to say what was learned from."""
-
-    coding: Coding
-    classes: tuple[Any, ...]
-    positive: int | None
-    meaning: str
-    notes: tuple[str, ...]
-    totals: tuple[int, ...]
-    left_out: dict[str, str]
-    n_columns: int
-    source: str
+BINS_ARE_THERE: Final = "the bins of an earlier run are there"
+CODES_ARE_THERE: Final = "the codes of an earlier run are there"
+FORMAT: Final = 2  # of what is kept in the folder
 
 
 @contextlib.contextmanager
 def work_folder(place: str | os.PathLike[str] | None, about: Any) -> Iterator[Path]:
     """A folder for a run about this; it stays only where somebody chose the place."""
     key = hashlib.sha256(json.dumps([FORMAT, about], default=str).encode()).hexdigest()[:16]
-    base = Path(tempfile.gettempdir() if place is None else place).expanduser()
+    base = Path(tempfile.gettempdir() if place is None else place).expanduser().absolute()
     if not base.is_dir():
         raise StairError(f'there is no folder "{base}" to work in; make it first.')
     with contextlib.ExitStack() as stack:
@@ -98,49 +89,98 @@ def _claimed(folder: Path, stack: contextlib.ExitStack) -> Path | None:
 # --- what is written down -------------------------------------------------------------------------
 
 
-def save_coded(folder: Path, coded: Coded) -> None:
-    coding = coded.coding
-    document = {
-        "fields": [asdict(field) for field in coding.fields],
-        "columns": [_column_to_json(column) for column in coding.columns],
-        "classes": coded.classes,
-        "positive": coded.positive,
-        "meaning": coded.meaning,
-        "notes": coded.notes,
-        "totals": coded.totals,
-        "left_out": coded.left_out,
-        "n_columns": coded.n_columns,
-        "source": coded.source,
+def cannot_write(folder: Path, error: BaseException) -> StairError:
+    """What keeps us from writing to a folder, and what to do."""
+    full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+    why = "the disk is full" if full else reason(error)
+    return StairError(
+        f'cannot write the codes to "{folder.parent}": {why}. Choose a place with more room with '
+        "--work (work=)."
+    )
+
+
+def _save(path: Path, document: Any) -> None:
+    """Never half of it, and with a digest, so that damage is noticed."""
+    try:
+        atomic_write(path, json.dumps({"digest": _digest(document), "found": document}))
+    except StairError as error:
+        raise cannot_write(path.parent, error.__cause__ or error) from error
+
+
+def _load(path: Path) -> Any:
+    """What was saved; a ValueError where it is not that any more."""
+    held = json.loads(path.read_text(encoding="utf-8"))
+    if held["digest"] != _digest(held["found"]):
+        raise ValueError("damaged")
+    return held["found"]
+
+
+def _digest(document: Any) -> str:
+    return hashlib.sha256(json.dumps(document).encode()).hexdigest()
+
+
+_NOT_WHOLE: Final = (OSError, ValueError, KeyError, TypeError, IndexError)
+PLAN: Final = "plan.json"
+
+
+def save_plan(folder: Path, plan: Plan) -> None:
+    """What the first pass has found. Levels that belong to another plan go."""
+    forget(folder)
+    _save(folder / PLAN, _plan_to_json(plan))
+
+
+def plan_digest(plan: Plan) -> str:
+    """What names a plan: two with the same make the same codes."""
+    return _digest(_plan_to_json(plan))
+
+
+def _plan_to_json(plan: Plan) -> dict[str, Any]:
+    coder, verdict = plan.coder, plan.verdict
+    return {
+        "fields": [asdict(field) for field in plan.coding.fields],
+        "columns": list(map(_column_to_json, plan.coding.columns, plan.coding.edges)),
+        "label": coder.label,
+        "stored": coder.stored,
+        "codes": verdict.codes.tolist(),
+        "classes": verdict.classes,
+        "positive": verdict.positive,
+        "meaning": verdict.meaning,
+        "notes": verdict.notes,
+        "left_out": plan.left_out,
+        "n_columns": plan.n_columns,
+        "source": plan.source,
     }
-    atomic_write(folder / "coded.json", json.dumps(document))
 
 
-def load_coded(folder: Path) -> Coded | None:
+def load_plan(folder: Path) -> Plan | None:
     """What an earlier run has left, or None where it left nothing that is whole."""
     try:
-        found = json.loads((folder / "coded.json").read_text(encoding="utf-8"))
+        found = _load(folder / PLAN)
         fields = tuple(Field(**each) for each in found["fields"])
-        columns = tuple(_column_from_json(each) for each in found["columns"])
-        return Coded(
-            Coding(fields, columns, ()),
-            tuple(found["classes"]),
-            found["positive"],
-            found["meaning"],
-            tuple(found["notes"]),
-            tuple(found["totals"]),
-            found["left_out"],
-            found["n_columns"],
-            found["source"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        columns, edges = zip(*map(_column_from_json, found["columns"]), strict=True)
+        verdict = Labels(
+            np.array(found["codes"], dtype=np.int32), tuple(found["classes"]),
+            found["positive"], found["meaning"], tuple(found["notes"]),
+        )  # fmt: skip
+        coding = Coding(fields, columns, edges)
+        coder = Coder(coding, found["label"], tuple(found["stored"]), verdict.codes)
+        return Plan(coder, verdict, found["left_out"], found["n_columns"], found["source"])
+    except _NOT_WHOLE:
         return None
 
 
-def _column_to_json(column: Column) -> dict[str, Any]:
+def forget(folder: Path) -> None:
+    """Remove what was found out, before something else is."""
+    for old in (folder / PLAN, *folder.glob("levels-*.json")):
+        old.unlink(missing_ok=True)
+
+
+def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": column.name, "attribute": column.attribute}
     if isinstance(column, Categories):
-        return {"name": column.name, "attribute": column.attribute, "values": column.values}
+        return {**found, "values": column.values, "stored": edges}
     assert isinstance(column, Binned)
-    found = {"name": column.name, "attribute": column.attribute, "tops": column.tops}
+    found["tops"] = column.tops
     if column.bottoms != column.tops:
         found["bottoms"] = column.bottoms
     if isinstance(column.inner, Times):
@@ -148,20 +188,21 @@ def _column_to_json(column: Column) -> dict[str, Any]:
     return found
 
 
-def _column_from_json(found: dict[str, Any]) -> Column:
+def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
     name, attribute = found["name"], found["attribute"]
     if "values" in found:
-        return Categories(name, attribute, tuple(found["values"]))
+        return Categories(name, attribute, tuple(found["values"])), tuple(found["stored"])
     inner: Numbers | Times = Numbers(name, attribute)
     if "whole_days" in found:
         inner = Times(name, attribute, found["whole_days"])
     tops = tuple(found["tops"])
-    return Binned(inner, tops, tuple(found.get("bottoms", tops)))
+    return Binned(inner, tops, tuple(found.get("bottoms", tops))), tops[:-1]
 
 
-def save_levels(folder: Path, max_rule_length: int, known: Known) -> None:
+def save_levels(folder: Path, max_rule_length: int, totals: tuple[int, ...], known: Known) -> None:
     """The divisions that are known; they depend on the longest rule and on no other setting."""
     document = {
+        "totals": totals,
         "passes": known.n_passes,
         "divisions": {
             path: None if division is None else [
@@ -171,13 +212,15 @@ def save_levels(folder: Path, max_rule_length: int, known: Known) -> None:
             for path, division in known.divisions.items()
         },
     }  # fmt: skip
-    atomic_write(folder / f"levels-{max_rule_length}.json", json.dumps(document))
+    _save(folder / f"levels-{max_rule_length}.json", document)
 
 
-def load_levels(folder: Path, max_rule_length: int) -> Known:
+def load_levels(folder: Path, max_rule_length: int, totals: tuple[int, ...]) -> Known:
+    """What is known of codes with so many rows of each class."""
     try:
-        path = folder / f"levels-{max_rule_length}.json"
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _load(folder / f"levels-{max_rule_length}.json")
+        if tuple(found["totals"]) != totals:
+            return Known()
         divisions = {
             path: None if each is None else Division(
                 Split(*each[0]), each[1], each[2], tuple(each[3]), tuple(each[4]), each[5],
@@ -186,5 +229,5 @@ def load_levels(folder: Path, max_rule_length: int) -> Known:
             for path, each in found["divisions"].items()
         }  # fmt: skip
         return Known(divisions, found["passes"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except _NOT_WHOLE:
         return Known()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,21 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
     assert one.wrong == other.wrong
     for name in ("totals", "only", "first", "rest"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
+
+
+def test_the_page_of_large_data_has_the_cards_of_small_data(tmp_path: Path) -> None:
+    """To the letter; what needs rows (the columns that tell missed outliers apart) is not there."""
+    frame = mixed(3).drop(columns=["amount", "seen"])
+    options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 3}
+    small = stair.summarize(frame, method="stair", **options).to_html()
+    large = stair.summarize(files(frame, tmp_path / "data"), engine="duckdb", **options).to_html()
+
+    def cards(page: str) -> list[str]:
+        return re.findall(r'<li class="rule".*?</li>', page, flags=re.DOTALL)
+
+    assert len(cards(large)) > 2
+    assert cards(large) == cards(small)
+    assert "sets them apart" not in large
 
 
 def test_a_clause_of_large_data_can_be_drawn(tmp_path: Path) -> None:

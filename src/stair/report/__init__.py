@@ -39,8 +39,12 @@ def to_html(summary: Summary, examples: int = 0) -> str:
     """A whole page that needs nothing from anywhere else."""
     if examples < 0:
         raise StairError(f"examples={examples}; expected 0 (no rows of the data) or more")
-    if not summary.has_rows:
-        return _counted(summary, examples)
+    if examples and not summary.has_rows:
+        raise StairError(
+            "examples= shows rows of the data, which are not kept with an engine other than memory"
+        )
+    if not summary.has_rows and not summary._tallies:
+        return _counted(summary)
     report = report_of(summary, examples)
     style, script = source("page.css"), source("page.js")
     page = environment().get_template("page.html")
@@ -55,12 +59,8 @@ def to_html(summary: Summary, examples: int = 0) -> str:
     )
 
 
-def _counted(summary: Summary, examples: int) -> str:
-    """The page of a summary whose rows were counted elsewhere and are not here."""
-    if examples:
-        raise StairError(
-            "examples= shows rows of the data, which are not kept with an engine other than memory"
-        )
+def _counted(summary: Summary) -> str:
+    """The page of a summary whose rows were counted elsewhere, and not by column."""
     style = source("counted.css")
     page = environment().get_template("counted.html")
     allowed = (

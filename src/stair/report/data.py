@@ -18,7 +18,7 @@ from stair.export.sql import rule_to_sql
 from stair.export.text import METHOD_NAMES, certificate_in_words
 from stair.local import LocalRuleSet
 from stair.report.cells import cell, shortened
-from stair.report.coverage import Coverage, Overlap, coverage_of
+from stair.report.coverage import Coverage, Overlap, coverage_of, coverage_of_counts
 from stair.report.map import Map, map_of
 from stair.report.telling import Telling, telling_columns
 from stair.rules import Rule
@@ -125,7 +125,7 @@ class Missed:
 
     rows: int
     taken_by: tuple[tuple[int | None, str, int, int], ...]  # rule, its words, missed, all its rows
-    telling: tuple[Telling, ...]
+    telling: tuple[Telling, ...] | None  # None where the rows are elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class _Places:
         self.routed = np.empty(0, dtype=np.intp)
         if local is None:
             self.of_rule: list[int | None] = [None] * len(summary.rules)
-            self.parts = [Distributions(values.__getitem__, codes, n_classes)]
+            self.parts = [summary._distributions()]
             return
         self.routed = local.route(values)
         self.of_rule = [k for k, (a, b) in enumerate(local.spans()) for _ in range(a, b)]
@@ -279,8 +279,10 @@ class Views:
         rules = summary.rules
         self.summary = summary
         self.places = _Places(summary, rules if isinstance(rules, LocalRuleSet) else None)
-        self.coverage = coverage_of(
-            rules, summary._values, summary._codes, self.places.routed, examples
+        self.coverage = (
+            coverage_of(rules, summary._values, summary._codes, self.places.routed, examples)
+            if summary.has_rows
+            else coverage_of_counts(rules)
         )
         self._examples = examples
 
@@ -412,9 +414,11 @@ def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Misse
     if n_rest and rules.default != rules.positive:
         taken.append((None, "no rule at all", n_rest, int(coverage.rest.sum())))
     taken.sort(key=lambda row: -row[2])
-    telling = telling_columns(
-        summary._values, summary.fields, summary._unexplained, ~summary._outliers
-    )
+    telling: tuple[Telling, ...] | None = None
+    if summary.has_rows:
+        telling = telling_columns(
+            summary._values, summary.fields, summary._unexplained, ~summary._outliers
+        )
     return Missed(summary.unexplained, tuple(taken[:5]), telling)
 
 

@@ -18,8 +18,13 @@ from benchmarks.report import render
 
 ROOT = Path(__file__).resolve().parents[1]
 FIT = Path("benchmarks/results/fit.json")
-LENGTHS = Path("experiments/results/distilled.csv")
+Q1 = Path("experiments/results/q1.csv")
+REVIEW = Path("benchmarks/results/review.csv")
+PEERS = Path("experiments/results/distilled.csv")
 # What is shown of them, and the column that is what you get without asking.
+OF_Q1 = ("STAIR", "refined", "distilled")
+OF_PAPER = {"STAIR": "paper STAIR", "L-STAIR": "paper L-STAIR"}
+OF_PEERS = ("best peer tree", "best peer outlier rules", "distilled min_outliers=1")
 SHOWN = (
     "data", "paper STAIR", "paper L-STAIR", "STAIR", "refined", "best peer tree",
     "best peer outlier rules", "distilled", "distilled min_outliers=1",
@@ -45,19 +50,41 @@ def replaced(text: str, mark: str, body: str) -> str:
     return f"{before}{opening}{inside}{closing}{after}"
 
 
-def lengths(path: Path) -> str:
-    """Total rule length on the paper's data, by method. Nothing where it was not measured yet."""
-    if not path.is_file():
+def lengths(q1: Path, peers: Path) -> str:
+    """Total rule length on the paper's data: what `stair reproduce q1` wrote, beside peers.
+
+    Nothing where it was not measured yet.
+    """
+    if not q1.is_file():
         return ""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, strict=True))
-    if not rows or any(row.get(name) is None for row in rows for name in SHOWN):
-        raise ValueError(f"{path.name} is not a table with {', '.join(SHOWN)}")
+    found: dict[str, dict[str, str]] = {}
+    for row in _rows(q1, ("data", "method", "length", "paper length", "status")):
+        if row["status"] != "run":
+            continue
+        line = found.setdefault(row["data"], {"data": row["data"]})
+        if row["method"] in OF_Q1:
+            line[row["method"]] = row["length"]
+        if row["method"] in OF_PAPER:
+            line[OF_PAPER[row["method"]]] = row["paper length"]
+    for row in _rows(peers, ("data", *OF_PEERS)):
+        if row["data"] in found:
+            found[row["data"]] |= {name: row[name] for name in OF_PEERS}
+    if any(name not in line for line in found.values() for name in SHOWN):
+        raise ValueError(f"{q1.name} and {peers.name} do not have all of {', '.join(SHOWN)}")
     marked = {name: "**{}**" if name == DEFAULT else "{}" for name in SHOWN}
-    shown = [[marked[name].format(row[name]) for name in SHOWN] for row in rows]
+    ordered = sorted(found.values(), key=lambda line: int(line["paper L-STAIR"]))
+    shown = [[marked[name].format(line[name]) for name in SHOWN] for line in ordered]
     lines = [SHOWN, ["---", *["---:"] * (len(SHOWN) - 1)], *shown]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"{ABOUT_LENGTHS}\n\n{table}"
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, strict=True))
+    if not rows or any(row.get(name) is None for row in rows for name in columns):
+        raise ValueError(f"{path.name} is not a table with {', '.join(columns)}")
+    return rows
 
 
 def speed(results: dict[str, Any]) -> str:
@@ -74,15 +101,27 @@ def speed(results: dict[str, Any]) -> str:
     )
 
 
+def large_reviews(path: Path) -> str:
+    """The review page on a million rows. Nothing where it was not measured yet."""
+    if not path.is_file():
+        return ""
+    rows = _rows(path, ("method", "slowest page ms"))
+    names = [name for name in rows[0] if name not in ("rows", "columns")]
+    lines = [names, ["---", *["---:"] * (len(names) - 1)], *([r[n] for n in names] for r in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def documents(root: Path) -> Iterator[tuple[Path, str]]:
     """Each document with what it should say."""
     results = json.loads((root / FIT).read_text(encoding="utf-8"))
     if results["settings"]["quick"]:
         raise ValueError(f"{FIT.name} is of a quick run, which leaves sets out")
     readme, page = root / "README.md", root / "docs" / "benchmarks.md"
-    text = replaced(readme.read_text(encoding="utf-8"), "lengths", lengths(root / LENGTHS))
+    text = replaced(readme.read_text(encoding="utf-8"), "lengths", lengths(root / Q1, root / PEERS))
     yield readme, replaced(text, "speed", speed(results))
     yield page, replaced(page.read_text(encoding="utf-8"), "benchmark", render(results))
+    about = root / "docs" / "review.md"
+    yield about, replaced(about.read_text(encoding="utf-8"), "review", large_reviews(root / REVIEW))
 
 
 def main(arguments: list[str] | None = None) -> int:

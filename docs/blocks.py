@@ -7,8 +7,9 @@ Each document starts in a folder with payments.csv and new_payments.csv. Its blo
 
 - `python` runs in one namespace for the whole document, warnings are errors;
 - `text` right after it is what it prints, and so is a comment behind `print(…)`;
-- `sh` are commands, one on each line: those of `stair` run, and of the others it is looked up
-  whether what they speak of (a target of make, an extra of pip, a module) is there;
+- `sh` are commands, one on each line: those of `stair` run, `stair review` until its page is there,
+  and of the others it is looked up whether what they speak of (a target of make, an extra of pip, a
+  module) is there;
 - `console` are commands behind a dollar sign with what they print;
 - `text` anywhere else is a picture.
 """
@@ -128,6 +129,9 @@ def _command(line: str, where: str) -> str:
     if words[0] != "stair":
         _look_up(words, where)
         return ""
+    if words[1:2] == ["review"]:
+        _until_the_page_is_there(words, where)
+        return ""
     from typer.testing import CliRunner
 
     from stair.cli import app
@@ -136,6 +140,35 @@ def _command(line: str, where: str) -> str:
     if done.exit_code not in (0, 1) or not isinstance(done.exception, SystemExit | None):
         raise BlockError(f"{where}: {line}: {done.output}") from done.exception
     return done.output
+
+
+def _until_the_page_is_there(words: list[str], where: str) -> None:
+    """A server is ended when it has read the file and shows its rules."""
+    import subprocess
+    import time
+    from urllib.request import Request, urlopen
+
+    command = [sys.executable, "-m", "stair.cli", *words[1:], "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stderr is not None
+        address = server.stdout.readline().strip()
+        try:
+            home, _, token = address.partition("?token=")
+            if not token:
+                raise BlockError(f"{where}: {shlex.join(words)}: {server.stderr.read()}")
+            asking = Request(f"{home}job", headers={"Authorization": f"Bearer {token}"})
+            for _ in range(600):
+                with urlopen(asking) as answer:
+                    text = answer.read().decode()
+                if 'class="job"' not in text:
+                    break
+                time.sleep(0.1)
+            if text.strip():
+                raise BlockError(f"{where}: {shlex.join(words)}: {text}")
+        finally:
+            server.terminate()
 
 
 def _look_up(words: list[str], where: str) -> None:

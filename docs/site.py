@@ -56,6 +56,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-scikit-learn", "scikit-learn", "docs/howto-scikit-learn.md"),
         Page("howto-sql", "SQL", "docs/howto-sql.md"),
         Page("exports", "Other exports", "docs/exports.md"),
+        Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),
         Page("scale", "Data that does not fit", "docs/scale.md"),
     )),

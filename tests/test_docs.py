@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from benchmarks.readme import FIT, LENGTHS, SHOWN, lengths, replaced
+from benchmarks.readme import FIT, OF_PEERS, PEERS, Q1, lengths, replaced
 from benchmarks.readme import main as bring_up_to_date
 from docs.blocks import DOCUMENTS, BlockError, blocks, run
 from docs.reference import GROUPS
@@ -73,13 +73,17 @@ def test_the_tables_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_committed_lengths_become_the_table_of_the_readme(tmp_path: Path) -> None:
-    for name in ("README.md", "docs/benchmarks.md", str(FIT)):
+    for name in ("README.md", "docs/benchmarks.md", "docs/review.md", str(FIT)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    path = tmp_path / LENGTHS
+    path = tmp_path / Q1
     path.parent.mkdir(parents=True)
-    head, row = ",".join([*SHOWN, "seconds"]), "Pima,12,10,39,23,24,18,7,6,0.5"
-    path.write_text(f"{head}\n{row}\n", encoding="utf-8")
+    head = "data,method,paper length,length,status"
+    rows = ("Pima,STAIR,12,39,run", "Pima,L-STAIR,10,9,run", "Pima,refined,,23,run",
+            "Pima,distilled,,7,run", "Thursday,STAIR,30,,not run here")  # fmt: skip
+    path.write_text("\n".join((head, *rows, "")), encoding="utf-8")
+    peers = ",".join(("data", *OF_PEERS))
+    (tmp_path / PEERS).write_text(f"{peers}\nPima,24,18,6\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
     assert bring_up_to_date(["--root", str(tmp_path)]) == 0
     assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | **7** | 6 |" in (
@@ -88,7 +92,7 @@ def test_committed_lengths_become_the_table_of_the_readme(tmp_path: Path) -> Non
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 0
     path.write_text(f"{head}\nPima,12\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path)]) == 1
-    assert lengths(tmp_path / "nothing.csv") == ""
+    assert lengths(tmp_path / "nothing.csv", tmp_path / PEERS) == ""
     with pytest.raises(ValueError, match="expected one"):
         replaced("no marks", "lengths", "")
     quick = json.loads((ROOT / FIT).read_text("utf-8"))

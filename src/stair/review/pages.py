@@ -146,10 +146,14 @@ def effort(now: Now) -> str:
 
 def headline(now: Now) -> str:
     summary = now.revision.summary
-    return (
+    text = (
         f"{words.counted(len(summary.rules), 'rule')}, total length {summary.rules.total_length:,}"
-        + (f", {score(summary)}" if now.revision.has_verdict else "")
     )
+    if not now.revision.has_verdict:
+        return text
+    if summary.floor_reached:
+        return f"{text}, {score(summary)}"
+    return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
 
 
 def score(summary: Summary) -> str:

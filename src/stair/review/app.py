@@ -374,14 +374,14 @@ class _Page:
 
     def _job(self, job: Any) -> Response:
         text = pages.render("job.html", job=job)
-        if job is not None and job.is_done:
+        if job is None or job.is_done:  # None: another page has seen the end already
             self.desk.jobs.forget()
             return _html(text, HX_Trigger=json.dumps({"stair-ended": self._ended(job)}))
         return _html(text)
 
     def _ended(self, job: Any) -> dict[str, Any]:
         """How a job ended: the rules that are there now, where to go on, what became of verdicts."""
-        found: dict[str, Any] = {"error": job.error}
+        found: dict[str, Any] = {"error": job.error if job else ""}
         review = self.desk.review
         now = None if review is None else review.now()
         if review is not None and now is not None:

@@ -153,9 +153,9 @@ def headline(now: Now) -> str:
     )
 
 
-def done(review: Review, now: Now, job: Job) -> str:
+def done(review: Review, now: Now, job: Job | None) -> str:
     """What a job has come to: the rules that there are, and what became of the verdicts."""
-    if job.kind != "learning":
+    if job is not None and job.kind != "learning":
         return f"Done: {job.title.lower()}."
     found = review.carried(now)
     text = f"{headline(now)}."

@@ -18,6 +18,7 @@
     nameTheme();
   });
   nameTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 
   // --- what the page says ---
   let clearing = 0;
@@ -144,6 +145,22 @@
     const given = document.querySelector("#judge [aria-pressed=true]");
     if (given) decide(given.dataset.verdict);
     else if (event.target.value) say("The note will be kept with your verdict.");
+  });
+
+  // --- rules to take away: what cannot be written in a form is said here, not on a page of its own ---
+  document.addEventListener("submit", async (event) => {
+    if (event.target.id !== "take-rules") return;
+    event.preventDefault();
+    let answer;
+    try { answer = await fetch(`${event.target.action}?${new URLSearchParams(new FormData(event.target))}`); } catch { problem("The page cannot reach stair. Is it still running in the terminal?", "away"); return; }
+    const said = answer.headers.get("HX-Trigger");
+    if (!answer.ok) { problem(said ? JSON.parse(said)["stair-problem"] : `stair answered with an error (${answer.status}).`); return; }
+    problem("");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await answer.blob());
+    link.download = /filename="([^"]*)"/.exec(answer.headers.get("Content-Disposition"))?.[1] || "rules";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   });
 
   // --- copy ---

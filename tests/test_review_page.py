@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -411,6 +412,20 @@ def test_only_files_of_the_folder_can_be_chosen(table: Path) -> None:
         assert uploaded.status == 200
         found = json.loads(uploaded.text)["name"]
         assert (folder / found).resolve().is_relative_to(folder / "stair-review")
+
+
+def test_a_small_file_that_grows_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A bomb: more than a gigabyte of zeros in about a megabyte, named as a table."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    zeros = b"0," * 5_000_000
+    body = b"".join([packer.compress(b"a,y\n"), *(packer.compress(zeros) for _ in range(110)),
+                     packer.flush()])  # fmt: skip
+    assert len(body) < 2_000_000
+    with served(cwd=tmp_path) as client:
+        sent = client.ask("POST", "/upload?name=bomb.csv.gz", body)
+        said = client.post("/choose", {"name": json.loads(sent.text)["name"]})
+        assert said.status == 422
+        assert "bomb.csv.gz grows to more than 1 GB when it is unpacked" in said.text
 
 
 # --- the command ----------------------------------------------------------------------------------

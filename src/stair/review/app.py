@@ -81,7 +81,7 @@ def _in_thread(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             form = await _form(request)
             response = await run_in_threadpool(handler, request, form)
         except StairError as error:
-            response = _problem(str(error))
+            response = _problem(str(error), 503 if isinstance(error, _NotYet) else 422)
         if WHO not in request.cookies:
             response.set_cookie(WHO, _who(request), max_age=10**8, httponly=True, samesite="strict")
         return response
@@ -114,11 +114,15 @@ def _html(text: str, **headers: str) -> Response:
     return HTMLResponse(text, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def _problem(sentence: str) -> Response:
+class _NotYet(StairError):  # noqa: N818 - nothing is wrong
+    """Asked for what is just being opened; a page that asks again gets it."""
+
+
+def _problem(sentence: str, status: int = 422) -> Response:
     """Shown by the page where the person looks; nothing else on it changes."""
     said = json.dumps({"stair-problem": sentence})
     text = pages.render("problem.html", sentence=sentence)
-    return HTMLResponse(text, 422, headers={"HX-Trigger": said, "HX-Reswap": "none"})
+    return HTMLResponse(text, status, headers={"HX-Trigger": said, "HX-Reswap": "none"})
 
 
 class _Page:
@@ -134,6 +138,8 @@ class _Page:
         review = self.desk.review
         now = None if review is None else review.now()
         if review is None or now is None:
+            if self.desk.jobs.is_busy:
+                raise _NotYet("the table is still being opened; try again in a moment")
             raise StairError("nothing is open yet; load the page again")
         return review, now
 
@@ -153,6 +159,7 @@ class _Page:
             if self.desk.jobs.current is None:
                 return RedirectResponse("/start", 303)
             return _html(pages.render("wait.html", job=self.desk.jobs.current,
+                                      can_choose=self.desk.folder is not None,
                                       wanted=self.desk.wanted))  # fmt: skip
         group = self._place(review, now, _who(request))
         shown = pages.panel(review, now, group) if group else pages.tune(self.desk, review, now)
@@ -257,12 +264,12 @@ class _Page:
 
     def undo(self, request: Request, form: Form) -> Response:
         review, _ = self._review()
-        event = review.store.undo(_who(request))
+        event = review.store.undo(_who(request), key=_first(form, "once"))
         return self._moved(review, form, event, "Undone", "There is nothing to undo.")
 
     def redo(self, request: Request, form: Form) -> Response:
         review, _ = self._review()
-        event = review.store.redo(_who(request))
+        event = review.store.redo(_who(request), key=_first(form, "once"))
         return self._moved(review, form, event, "Done again", "There is nothing to do again.")
 
     def _moved(self, review: Review, form: Form, event: Any, did: str, nothing: str) -> Response:
@@ -352,7 +359,9 @@ class _Page:
             settings["max_rule_length"] = _whole(_first(form, "longest"), "longest rule")
         review.frontier = None
         job = self.desk.jobs.start(
-            "Length against score", lambda say: review.find_frontier(settings, say)
+            "Length against score",
+            lambda say: review.find_frontier(settings, say),
+            kind="frontier",
         )
         return self._job(job)
 
@@ -365,13 +374,23 @@ class _Page:
 
     def _job(self, job: Any) -> Response:
         text = pages.render("job.html", job=job)
-        if job is not None and job.is_done:
+        if job is None or job.is_done:  # None: another page has seen the end already
             self.desk.jobs.forget()
-            return _html(
-                text,
-                HX_Trigger=json.dumps({"stair-ended": {"error": job.error, "title": job.title}}),
-            )
+            return _html(text, HX_Trigger=json.dumps({"stair-ended": self._ended(job)}))
         return _html(text)
+
+    def _ended(self, job: Any) -> dict[str, Any]:
+        """How a job ended: the rules that are there now, where to go on, what became of verdicts."""
+        found: dict[str, Any] = {"error": job.error if job else ""}
+        review = self.desk.review
+        now = None if review is None else review.now()
+        if review is not None and now is not None:
+            group = _next_open(now, now.revision.groups, None) or next(
+                iter(now.revision.groups), None
+            )
+            found["revision"], found["said"] = now.revision.event, pages.done(review, now, job)
+            found["first"] = group.key if group else ""
+        return found
 
     # --- take away ----------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class Wanted:
     min_score: float = 0.8
     max_rule_length: int = 10
     effort: Literal["normal", "fast"] = "normal"
-    is_uploaded: bool = False
+    is_chosen: bool = False
 
     @property
     def has_verdict(self) -> bool:
@@ -69,7 +69,7 @@ class Wanted:
     def request(self) -> dict[str, Any]:
         """What decides whether rules in the store are the ones that were asked for."""
         found = asdict(self)
-        del found["file"], found["is_uploaded"]
+        del found["file"], found["is_chosen"]
         found["rules"] = None if self.rules is None else self.rules.name
         found["kinds"] = dict(self.kinds)
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
@@ -103,10 +103,11 @@ class Desk:
     def open(self, wanted: Wanted) -> Job:
         """Reads and learns in the background. The rules it learns are nobody's to undo."""
         wanted.check()
-        self.wanted = wanted
+        before, self.review, self.wanted = self.review, None, wanted
 
         def work(say: Say) -> None:
-            self.close()
+            if before is not None:
+                before.store.close()
             self.review = open_review(wanted, self.db, say)
 
         return self.jobs.start(f"Opening {wanted.file.name}", work)
@@ -139,7 +140,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
     from stair.export import load
 
-    if wanted.is_uploaded:
+    if wanted.is_chosen:
         check_expanded(wanted.file, MOST_EXPANDED)
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)

@@ -24,6 +24,7 @@ class Job:
     """What is being done. `text` changes while it goes on; `error` is one sentence for a person."""
 
     title: str
+    kind: str = "learning"  # or "frontier", which leaves the rules as they are
     text: str = ""
     error: str = ""
     started: float = field(default_factory=time.monotonic)
@@ -58,8 +59,8 @@ class Jobs:
         job = self.current
         return job is not None and not job.is_done
 
-    def start(self, title: str, work: Callable[[Say], None]) -> Job:
-        job = Job(title)
+    def start(self, title: str, work: Callable[[Say], None], *, kind: str = "learning") -> Job:
+        job = Job(title, kind)
         with self._lock:
             if self.current is not None:
                 self.current.wanted = False

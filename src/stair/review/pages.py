@@ -15,6 +15,7 @@ from stair.learn import METHODS
 from stair.report import clean, draw, environment, words
 from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
+from stair.review.jobs import Job
 from stair.review.judged import WORDS
 from stair.review.rows import Page
 from stair.review.session import Frontier, Group, Now, Review, Revision
@@ -154,6 +155,19 @@ def headline(now: Now) -> str:
     if summary.floor_reached:
         return f"{text}, {score(summary)}"
     return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
+
+
+def done(review: Review, now: Now, job: Job | None) -> str:
+    """What a job has come to: the rules that there are, and what became of the verdicts."""
+    if job is not None and job.kind != "learning":
+        return f"Done: {job.title.lower()}."
+    found = review.carried(now)
+    text = f"{headline(now)}."
+    if found.kept or found.lost:
+        text += f" {words.counted(len(found.kept), 'rule')} kept a verdict"
+        text += f", {words.counted(len(found.lost), 'verdict')} lost the rule" if found.lost else ""
+        text += "."
+    return text
 
 
 def score(summary: Summary) -> str:

@@ -55,7 +55,7 @@ def wanted_of(path: Path, form: dict[str, list[str]]) -> Wanted:
         method=one("method") or "distilled",
         min_score=_number(one("floor") or "0.8", "floor"),
         max_rule_length=int(_number(one("longest") or "10", "longest rule")),
-        is_uploaded=True,
+        is_chosen=True,
     ).check()
 
 

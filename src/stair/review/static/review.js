@@ -18,6 +18,7 @@
     nameTheme();
   });
   nameTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 
   // --- what the page says ---
   let clearing = 0;
@@ -26,10 +27,11 @@
     toast.textContent = text;
     toast.classList.toggle("shown", Boolean(text));
     clearTimeout(clearing);
-    clearing = setTimeout(() => toast.classList.remove("shown"), 4000);
+    clearing = setTimeout(() => toast.classList.remove("shown"), 3000 + 50 * text.length);
   };
-  const problem = (text) => {
+  const problem = (text, kind = "") => {
     const box = byId("problem");
+    box.dataset.kind = kind;
     box.replaceChildren();
     if (!text) return;
     const sentence = document.createElement("p");
@@ -37,75 +39,86 @@
     const close = document.createElement("button");
     close.type = "button";
     close.textContent = "Close";
-    close.addEventListener("click", () => box.replaceChildren());
+    close.addEventListener("click", () => { box.replaceChildren(); settle(); });
     box.append(sentence, close);
   };
+  const reached = () => { if (byId("problem").dataset.kind === "away") problem(""); };
   document.body.addEventListener("stair-said", (event) => { problem(""); say(event.detail.value); });
   document.body.addEventListener("stair-problem", (event) => problem(event.detail.value));
-  document.body.addEventListener("htmx:sendError", () => problem("The page cannot reach stair. Is it still running in the terminal?"));
-  document.body.addEventListener("htmx:timeout", () => problem("stair takes longer than a minute to answer."));
+  document.body.addEventListener("htmx:sendError", () => problem("The page cannot reach stair. Is it still running in the terminal?", "away"));
+  document.body.addEventListener("htmx:timeout", () => problem("stair takes longer than a minute to answer.", "away"));
+  document.body.addEventListener("htmx:afterOnLoad", reached);
   document.body.addEventListener("htmx:responseError", (event) => {
     if (!event.detail.xhr.getResponseHeader("HX-Trigger")) problem(`stair answered with an error (${event.detail.xhr.status}).`);
   });
 
-  // --- verdicts: one after the other, each with its own key, sent again until confirmed ---
+  // --- what a person does, one after the other: verdicts, steps and undo keep their order ---
   const queue = [];
-  let sending = false;
-  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-  const post = async (task) => {
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await fetch(task.url, {
-          method: "POST",
-          headers: { "HX-Request": "true", "Content-Type": "application/x-www-form-urlencoded" },
-          body: new URLSearchParams(task.fields),
-        });
-      } catch {
-        problem(`Not saved yet: stair does not answer. Trying again (${queue.length} waiting).`);
-        await wait(Math.min(5000, 400 * 2 ** tries));
-      }
-    }
-  };
+  let running = false;
+  const later = (act) => { queue.push(act); run(); };
   const run = async () => {
-    if (sending) return;
-    sending = true;
+    if (running) return;
+    running = true;
     while (queue.length) {
-      const task = queue[0]();
-      if (task) {
-        byId("judge")?.setAttribute("aria-busy", "true");
-        const answer = await post(task);
-        const text = await answer.text();
-        if (answer.ok) {
-          htmx.swap("#panel", text, { swapStyle: "innerHTML" });
-          document.body.dataset.confirmed = String(Number(document.body.dataset.confirmed || 0) + 1);
-        }
-        const trigger = answer.headers.get("HX-Trigger");
-        if (trigger) for (const [name, value] of Object.entries(JSON.parse(trigger))) htmx.trigger(document.body, name, { value });
-        else if (!answer.ok) problem(`Not saved: stair answered with an error (${answer.status}).`);
-      }
+      try { await queue[0](); } catch { /* htmx has said what is wrong */ }
       queue.shift();
     }
-    sending = false;
-    byId("judge")?.removeAttribute("aria-busy");
+    running = false;
+  };
+  const ask = (verb, address, values = {}) => later(() => htmx.ajax(verb, address, { target: "#panel", values }));
+
+  // --- verdicts: each with its own key, sent again until it is confirmed ---
+  const newKey = () => crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) + Date.now();
+  const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+  const post = async (address, fields) => {
+    for (let tries = 0; ; tries += 1) {
+      let why = "stair does not answer";
+      try {
+        const answer = await fetch(address, {
+          method: "POST",
+          headers: { "HX-Request": "true", "Content-Type": "application/x-www-form-urlencoded" },
+          body: new URLSearchParams(fields),
+        });
+        if (answer.status !== 503) return answer;
+        why = "stair is opening the table";
+      } catch { /* nobody listens */ }
+      problem(`Not saved yet: ${why}. Trying again (${queue.length} waiting).`);
+      await wait(Math.min(3000, 400 * 2 ** tries));
+    }
   };
   // What is judged is what stands there when its turn comes: keys typed ahead go to the next rule.
   const decide = (verdict) => {
-    const once = crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) + Date.now();
-    queue.push(() => {
+    const once = newKey();
+    later(async () => {
       const form = byId("judge");
-      if (!form) return null;
-      return { url: form.dataset.post, fields: { verdict, once, note: byId("note").value } };
+      if (!form) return;
+      const key = group().dataset.key;
+      form.setAttribute("aria-busy", "true");
+      const answer = await post(form.dataset.post, { verdict, once, note: byId("note").value });
+      const text = await answer.text();
+      byId("judge")?.removeAttribute("aria-busy");
+      if (answer.ok) {
+        drafts.delete(key);
+        htmx.swap("#panel", text, { swapStyle: "innerHTML" });
+        arrive();
+        document.body.dataset.confirmed = String(Number(document.body.dataset.confirmed || 0) + 1);
+      }
+      const trigger = answer.headers.get("HX-Trigger");
+      if (trigger) for (const [name, value] of Object.entries(JSON.parse(trigger))) htmx.trigger(document.body, name, { value });
+      else if (!answer.ok) problem(`Not saved: stair answered with an error (${answer.status}).`);
     });
-    run();
   };
   addEventListener("beforeunload", (event) => { if (queue.length) event.preventDefault(); });
   document.addEventListener("click", (event) => {
+    choosing = false;
     const button = event.target.closest("button[data-verdict]");
     if (button) decide(button.dataset.verdict);
     const close = event.target.closest("[data-close]");
-    if (close) byId(close.dataset.close).replaceChildren();
+    if (close) { byId(close.dataset.close).replaceChildren(); settle(); }
     const way = event.target.closest("[data-go]");
     if (way) go(way.dataset.go);
+    const back = event.target.closest("[data-post-to]");
+    if (back) ask("POST", back.dataset.postTo, { current: group()?.dataset.key || "" });
     const floor = event.target.closest("[data-floor]");
     if (floor) {
       byId("floor").value = floor.dataset.floor;
@@ -116,13 +129,38 @@
   document.addEventListener("submit", (event) => { if (event.target.id === "judge") event.preventDefault(); });
   // Row verdicts and undo go through htmx; a key of their own makes a second try harmless.
   document.body.addEventListener("htmx:configRequest", (event) => {
-    if (event.detail.verb !== "get") event.detail.parameters.once = crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) + Date.now();
+    if (event.detail.verb !== "get") event.detail.parameters.once = newKey();
   });
-  // A changed note is a decision of its own where there is a verdict already.
+
+  // --- notes: kept with the verdict, and until there is one, kept here ---
+  const drafts = new Map();
+  // A changed note is a decision of its own where there is a verdict already; not where somebody
+  // is about to press a verdict's button, which takes the note with it.
+  let choosing = false;
+  let pressed = false;
+  document.addEventListener("pointerdown", (event) => { pressed = true; choosing = Boolean(event.target.closest("button[data-verdict]")); }, true);
+  for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => { pressed = false; }, true);
   document.addEventListener("change", (event) => {
-    if (event.target.id !== "note") return;
-    const pressed = document.querySelector("#judge [aria-pressed=true]");
-    if (pressed) decide(pressed.dataset.verdict);
+    if (event.target.id !== "note" || choosing) return;
+    const given = document.querySelector("#judge [aria-pressed=true]");
+    if (given) decide(given.dataset.verdict);
+    else if (event.target.value) say("The note will be kept with your verdict.");
+  });
+
+  // --- rules to take away: what cannot be written in a form is said here, not on a page of its own ---
+  document.addEventListener("submit", async (event) => {
+    if (event.target.id !== "take-rules") return;
+    event.preventDefault();
+    let answer;
+    try { answer = await fetch(`${event.target.action}?${new URLSearchParams(new FormData(event.target))}`); } catch { problem("The page cannot reach stair. Is it still running in the terminal?", "away"); return; }
+    const said = answer.headers.get("HX-Trigger");
+    if (!answer.ok) { problem(said ? JSON.parse(said)["stair-problem"] : `stair answered with an error (${answer.status}).`); return; }
+    problem("");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await answer.blob());
+    link.download = /filename="([^"]*)"/.exec(answer.headers.get("Content-Disposition"))?.[1] || "rules";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   });
 
   // --- copy ---
@@ -141,6 +179,7 @@
       output.textContent = event.target.step === "1" ? event.target.value : Number(event.target.value).toFixed(2);
     }
     if (event.target.id === "search") filter(event.target.value);
+    if (event.target.id === "note") drafts.set(group().dataset.key, event.target.value);
   });
   const filter = (text) => {
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -151,44 +190,69 @@
 
   // --- the list: what others do appears in it ---
   let searched = "";
-  document.body.addEventListener("htmx:beforeSwap", () => { searched = byId("search")?.value || searched; });
-  document.body.addEventListener("htmx:afterSettle", (event) => {
+  const unfolded = new Set();
+  document.addEventListener("toggle", (event) => {
+    if (event.target.closest?.("#side")) unfolded[event.target.open ? "add" : "delete"](event.target.id);
+  }, true);
+  document.body.addEventListener("htmx:beforeSwap", () => { searched = byId("search")?.value || ""; });
+  document.body.addEventListener("htmx:oobBeforeSwap", () => { searched = byId("search")?.value || ""; });
+  const restore = () => {
     const search = byId("search");
     if (search && searched && !search.value) { search.value = searched; filter(searched); }
-    if (event.detail.target?.id === "panel") mark();
+    for (const id of unfolded) byId(id)?.setAttribute("open", "");
+  };
+  document.body.addEventListener("htmx:oobAfterSwap", restore);
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target?.id === "side") restore();
+    if (event.detail.target?.id === "panel") arrive();
   });
-  const mark = () => {
+  // Another rule is there: from its top, with its note, and the keyboard goes on.
+  let shown = group()?.dataset.key;
+  const settle = () => { if (document.activeElement === document.body) panel()?.focus({ preventScroll: true }); };
+  const arrive = () => {
     const key = group()?.dataset.key;
     for (const each of document.querySelectorAll(".item")) {
       each.classList.toggle("now", each.dataset.key === key);
       if (each.dataset.key === key) each.setAttribute("aria-current", "true"); else each.removeAttribute("aria-current");
     }
-    const shown = document.querySelector(".item.now");
-    if (shown) shown.scrollIntoView({ block: "nearest" });
+    const note = byId("note");
+    if (note && drafts.get(key)) note.value = drafts.get(key);
+    const side = byId("side");
+    if (getComputedStyle(side).overflowY === "auto") document.querySelector(".item.now")?.scrollIntoView({ block: "nearest" });
+    if (key !== shown) {
+      panel().scrollTop = 0;
+      if (getComputedStyle(document.body).overflowY !== "hidden") scrollTo(0, 0);
+    }
+    shown = key;
+    settle();
   };
   const refresh = () => {
     const far = document.querySelector("#side .far");
-    if (!far || queue.length || byId("side").contains(document.activeElement) && document.activeElement.id === "search") return;
+    if (!far || queue.length || pressed || byId("side").contains(document.activeElement) && document.activeElement.id === "search") return;
     const key = group()?.dataset.key || "";
-    htmx.ajax("GET", `/side?since=${far.dataset.last}&current=${key}`, { target: "#side", swap: "innerHTML" });
+    htmx.ajax("GET", `/side?since=${far.dataset.last}&current=${key}`, { target: "#side", swap: "innerHTML" }).catch(() => {});
   };
   if (byId("side")) setInterval(() => { if (!document.hidden && !document.querySelector("#job .job")) refresh(); }, 3000);
 
   // --- work that takes a while ---
   document.body.addEventListener("stair-ended", (event) => {
-    if (event.detail.error) { problem(event.detail.error); return; }
+    const { error, revision, first, said } = event.detail;
+    if (error) {
+      if (byId("wait-title")) { byId("wait-title").textContent = "It did not work"; byId("wait-after").hidden = true; byId("wait-back").hidden = false; }
+      return;
+    }
     if (!panel()) { location.assign("/"); return; }
     problem("");
-    const tuning = document.querySelector("#panel .tuning");
-    htmx.ajax("GET", tuning ? "/tune" : "/", tuning ? { target: "#panel" } : { target: "#panel", select: "#panel > *" });
-    htmx.ajax("GET", "/side?since=-1&current=", { target: "#side", swap: "innerHTML" });
-    say(`Done: ${event.detail.title.toLowerCase()}.`);
+    say(said);
+    const isNew = String(revision) !== document.querySelector("#side .far")?.dataset.revision;
+    const isBusy = document.activeElement?.closest("#judge, #editing");
+    if (document.querySelector("#panel .tuning")) ask("GET", "/tune");
+    else if (isNew && !isBusy) { if (first) go(first); else ask("GET", "/tune"); return; }
+    htmx.ajax("GET", "/side?since=-1&current=" + (group()?.dataset.key || ""), { target: "#side", swap: "innerHTML" });
   });
   setInterval(() => {
-    if (document.querySelector("#job .job") && document.querySelector("#panel .tuning") && byId("frontier") && document.activeElement?.form?.id !== "tuning") {
-      if (byId("job").textContent.includes("floor")) htmx.ajax("GET", "/tune", { target: "#frontier", select: "#frontier > *", swap: "innerHTML" });
-    }
-  }, 1500);
+    if (byId("frontier") && document.querySelector("#job .job[data-kind=frontier]")) htmx.ajax("GET", "/tune", { target: "#frontier", select: "#frontier > *", swap: "innerHTML" });
+  }, 1000);
 
   // --- upload ---
   const file = byId("file");
@@ -227,16 +291,12 @@
   // --- keys ---
   const help = byId("help");
   byId("help-open")?.addEventListener("click", () => help.showModal());
-  const go = (key) => {
-    if (!key) return;
-    htmx.ajax("GET", `/group/${key}`, { target: "#panel" });
-  };
-  const step = (by) => {
+  const go = (key) => { if (key) ask("GET", `/group/${key}`); };
+  const step = (by) => later(() => {
     const here = group();
-    const key = by > 0 ? here?.dataset.next : here?.dataset.previous;
-    if (key) go(key);
-    else if (here && !here.dataset.key) document.querySelector(".item")?.click();
-  };
+    const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : document.querySelector(".item")?.dataset.key;
+    return key && htmx.ajax("GET", `/group/${key}`, { target: "#panel" });
+  });
   const keys = {
     1: () => decide("outlier"),
     2: () => decide("inlier"),
@@ -252,11 +312,19 @@
     f: () => byId("find")?.focus(),
     "/": () => byId("search")?.focus(),
     "?": () => help?.showModal(),
+    Escape: () => { if (byId("editing")?.firstElementChild) { byId("editing").replaceChildren(); byId("edit").focus(); } else problem(""); },
   };
   document.addEventListener("keydown", (event) => {
+    choosing = false;
+    // A key that is held says nothing twice; Enter on a button would press it again and again.
+    if (event.repeat && event.key === "Enter" && event.target.closest("button")) { event.preventDefault(); return; }
     const typing = event.target.closest("input:not([type=range]):not([type=checkbox]):not([type=radio]), select, textarea");
-    if (event.key === "Escape" && typing) { event.target.blur(); panel()?.focus(); return; }
-    if (event.key === "Enter" && event.target.id === "note") { event.preventDefault(); event.target.blur(); panel()?.focus(); return; }
+    if (typing && panel() && (event.key === "Escape" || event.key === "Enter" && event.target.id === "note")) {
+      event.preventDefault();
+      event.target.blur();
+      panel().focus({ preventScroll: true });
+      return;
+    }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || help?.open) return;
     const act = keys[event.key];
     if (act && panel()) { event.preventDefault(); act(); }

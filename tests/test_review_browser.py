@@ -1,0 +1,582 @@
+"""The review page in a real browser, with the real command behind it, as a person uses it.
+
+Every page that these tests open is watched: a message in the console, an error, a request that
+fails or goes to another host fails the test. Without Chromium they are skipped with a visible
+line; where STAIR_TEST_REQUIRE names "chromium", as CI does, that is a failure.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from stair import io
+from stair.demo import payments
+from stair.export.kinds import KINDS
+from stair.review.store import Event, Store, fingerprint_of_table
+
+REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+PATIENCE = 15_000  # milliseconds for anything to appear; a busy machine takes its time
+LEARNED = ["--label", "flagged", "--min-score", "0.9", "--max-rule-length", "3"]
+REFUSED = "the server responded with a status of 422"  # the console's line for a sentence of ours
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+class Command:
+    """`stair review` in a process of its own; the address is what it prints."""
+
+    def __init__(self, *arguments: str, folder: Path) -> None:
+        self.arguments, self.folder = arguments, folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "stair.cli", "review", "--no-browser", *arguments],
+            cwd=folder, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        assert self.address.startswith("http://127.0.0.1:"), self.address
+
+    def end(self, how: signal.Signals = signal.SIGINT) -> None:
+        self.process.send_signal(how)
+        self.process.wait(timeout=30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def again(self) -> Command:
+        """Another process at the same address."""
+        parts = urlsplit(self.address)
+        token = parts.query.removeprefix("token=")
+        return Command(
+            *self.arguments, "--port", str(parts.port), "--token", token, folder=self.folder
+        )
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Command]]:
+    started: list[Command] = []
+
+    def begin(*arguments: str, folder: Path) -> Command:
+        started.append(Command(*arguments, folder=folder))
+        return started[-1]
+
+    yield begin
+    for command in started:
+        if command.process.poll() is None:
+            command.end()
+
+
+def write(path: Path, table: dict[str, Any]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(
+            ["" if value is None or value != value else value for value in row]
+            for row in zip(*(np.asarray(v).tolist() for v in table.values()), strict=True)
+        )
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("data") / "payments.csv", payments())
+
+
+@pytest.fixture
+def table(data: Path, tmp_path: Path) -> Path:
+    """The demo's data in a folder of its own."""
+    return Path(shutil.copy(data, tmp_path))
+
+
+@pytest.fixture(scope="module")
+def shared(data: Path) -> Iterator[Command]:
+    """One server for all that leaves the rules as they are; with inlier rules, too."""
+    command = Command("payments.csv", *LEARNED, "--method", "stair", folder=data.parent)
+    yield command
+    command.end()
+
+
+def events_of(path: Path) -> list[Event]:
+    """What the file of verdicts beside a table holds."""
+    verdicts = path.with_name(path.name + ".review.sqlite")
+    store = Store(verdicts, fingerprint_of_table(io.read(path).columns))
+    try:
+        return store.events()
+    finally:
+        store.close()
+
+
+# --- the browser ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        if REQUIRED:
+            pytest.fail("STAIR_TEST_REQUIRE asks for chromium, and it is not here")
+        pytest.skip("Chromium (with Playwright) is not here: the review is not tried in a browser")
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Watch:
+    """All pages of a test, and what they complained about."""
+
+    browser: Any
+    complaints: list[str] = field(default_factory=list)
+    contexts: list[Any] = field(default_factory=list)
+
+    def open(
+        self, address: str, *, allowed: str = "", width: int = 1400, context: Any = None,
+        **settings: Any,
+    ) -> Any:  # fmt: skip
+        """A page of a new browser profile, or of a known one. `allowed` is a pattern of lines
+        in the console that the test brings about itself."""
+        if context is None:
+            context = self.browser.new_context(
+                viewport={"width": width, "height": 900}, reduced_motion="reduce", **settings
+            )
+            context.set_default_timeout(PATIENCE)
+            self.contexts.append(context)
+        page = context.new_page()
+        host = urlsplit(address).netloc
+
+        def complain(text: str) -> None:
+            if not allowed or not re.search(allowed, text):
+                self.complaints.append(text)
+
+        def failed(request: Any) -> None:
+            if "ERR_ABORTED" not in (request.failure or ""):  # the person went on, or downloads
+                complain(f"failed: {request.url} {request.failure}")
+
+        def requested(request: Any) -> None:
+            parts = urlsplit(request.url)
+            if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != host:
+                self.complaints.append(f"another host: {request.url}")
+
+        page.on("console", lambda message: complain(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("dialog", lambda dialog: (complain("dialog"), dialog.dismiss()))
+        page.on("requestfailed", failed)
+        page.on("request", requested)
+        page.goto(address)
+        return page
+
+
+@pytest.fixture
+def watch(browser: Any) -> Iterator[Watch]:
+    watched = Watch(browser)
+    yield watched
+    for context in watched.contexts:
+        context.close()
+    assert watched.complaints == []
+
+
+def ready(page: Any) -> None:
+    """The rule and the first page of its rows are there."""
+    page.locator("#rows table.rows, #rows h3").first.wait_for()
+
+
+def confirmed(page: Any, n: int) -> None:
+    """So many decisions of this page are on the disk."""
+    page.wait_for_function("n => Number(document.body.dataset.confirmed || 0) >= n", arg=n)
+    assert page.evaluate("document.body.dataset.confirmed") == str(n)
+
+
+def sentence(page: Any) -> str:
+    return str(page.locator("#panel .sentence").inner_text())
+
+
+def on(page: Any, words: str) -> None:
+    """The panel shows the rule with these words."""
+    page.locator("#panel .sentence", has_text=words).wait_for()
+
+
+def listed(page: Any) -> list[str]:
+    return [" ".join(text.split()) for text in page.locator(".item").all_inner_texts()]
+
+
+def waiting(page: Any) -> int:
+    return int(page.locator("#side > .groups .item.waiting").count())
+
+
+def fits(page: Any) -> None:
+    width = page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def job_done(page: Any) -> None:
+    page.locator("#job .job").wait_for(state="detached")
+
+
+# --- the whole way ----------------------------------------------------------------------------
+
+
+def test_a_person_judges_everything_by_keyboard_and_finds_it_again(
+    watch: Watch, table: Path, start: Callable[..., Command]
+) -> None:
+    """Open, judge, note, undo, edit, relearn, take away, stop, start again: all is there."""
+    command = start(table.name, *LEARNED, folder=table.parent)
+    page = watch.open(command.address, accept_downloads=True)
+    page.locator("#job").first.wait_for(state="attached")  # the page waits and says so
+    ready(page)
+    assert waiting(page) == 5
+    assert page.locator(".progress").inner_text() == "0 of 4 rules judged, 0 of 222 outliers"
+    page.keyboard.press("j")
+    on(page, "merchant = electronics")
+    page.keyboard.press("k")
+    on(page, "country not in {DE, FR, NL}")
+
+    page.keyboard.press("1")
+    confirmed(page, 1)
+    on(page, "merchant = electronics")
+    page.keyboard.press("n")
+    page.keyboard.type("1 night, 2 shops, 3 jackets")
+    page.keyboard.press("Enter")
+    page.keyboard.press("2")
+    confirmed(page, 2)
+    on(page, "refund")
+    assert page.locator("#note").input_value() == ""
+    page.keyboard.press("3")
+    confirmed(page, 3)
+    on(page, "device is missing")
+    page.keyboard.press("u")
+    on(page, "refund")
+    page.locator("#toast", has_text="Undone: unsure for").wait_for()
+    assert waiting(page) == 3
+    page.keyboard.press("1")
+    confirmed(page, 4)
+    on(page, "device is missing")
+
+    page.keyboard.press("e")
+    page.locator("#edit-0 input[name=low]:focus").wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("1500")
+    page.locator("#preview-0", has_text="amount > 1500").wait_for()
+    said = page.locator("#preview-0").inner_text()
+    assert re.search(r"Would match \d+ rows \(−\d+\), 100% right \(now 100%\)", said), said
+    page.keyboard.press("Enter")
+    on(page, "amount > 1500")
+    assert page.locator("#panel .chip", has_text="edited").is_visible()
+    page.keyboard.press("1")
+    confirmed(page, 5)
+    on(page, "Outliers that no rule covers")
+    page.keyboard.press("3")
+    confirmed(page, 6)
+    assert waiting(page) == 0
+    assert page.locator(".progress").inner_text().startswith("4 of 4 rules judged, 222 of 222")
+    assert re.match(r"5 decisions cover \d+ rows", page.locator(".effort").inner_text())
+
+    page.locator("#relearn").focus()
+    page.keyboard.press("Enter")
+    page.locator("#job .job").wait_for()
+    job_done(page)
+    page.locator("#toast.shown", has_text="kept a verdict").wait_for()
+    ready(page)
+    assert not any("electronics" in text for text in listed(page))
+    n = 6
+    while waiting(page):
+        assert page.locator(".item.now.waiting").count() == 1  # it landed on one to judge
+        page.keyboard.press("1")
+        n += 1
+        confirmed(page, n)
+    page.locator(".item").first.focus()
+    page.keyboard.press("Enter")
+    on(page, "country")
+    page.keyboard.press("n")
+    page.keyboard.type("kept <for later> & more")
+    page.keyboard.press("Enter")
+    confirmed(page, n + 1)
+
+    _take_away(watch, page, table)
+
+    before = (listed(page), page.locator("#lost li").all_inner_texts())
+    page.locator(".item").nth(1).click()
+    page.locator(".item.now").nth(0).wait_for()
+    place = sentence(page)
+    command.end()
+    stored = events_of(table)
+    command = command.again()
+    try:
+        page.goto(command.address)
+        ready(page)
+        assert (listed(page), page.locator("#lost li").all_inner_texts()) == before
+        assert sentence(page) == place
+        other = watch.open(command.address)  # another browser begins where somebody was
+        ready(other)
+        assert sentence(other) == place
+        assert listed(other) == before[0]
+        other.locator(".item").first.click()
+        on(other, "country")
+        assert other.locator("#note").input_value() == "kept <for later> & more"
+    finally:
+        command.end()
+    assert events_of(table) == stored
+    notes = {event.note for event in stored if event.note}
+    assert notes == {"1 night, 2 shops, 3 jackets", "kept <for later> & more"}
+
+
+def _take_away(watch: Watch, page: Any, table: Path) -> None:
+    """Everything that there is to take, through the page's own controls."""
+    folder = table.parent / "taken"
+    folder.mkdir()
+    page.locator("#take").click()
+    page.locator(".taking").wait_for()
+
+    def take(button: Any) -> Path:
+        with page.expect_download() as got:
+            button.click()
+        path = folder / got.value.suggested_filename
+        got.value.save_as(path)
+        return path
+
+    rows = io.read(take(page.get_by_role("link", name="CSV"))).columns
+    same = io.read(take(page.get_by_role("link", name="Parquet"))).columns
+    assert list(rows) == list(same)
+    assert len(rows["id"]) == len(same["id"]) == 5000
+    said = [value for value in same["stair_review"].tolist() if value is not None]
+    assert set(said) == {"outlier", "inlier", "unsure"}
+    assert "1 night, 2 shops, 3 jackets" not in set(same["stair_note"].tolist())  # its rule is gone
+    assert "kept <for later> & more" in set(same["stair_note"].tolist())
+
+    for kind in KINDS:
+        page.locator("#to").select_option(kind)
+        path = take(page.get_by_role("button", name="Download"))
+        assert path.stat().st_size > 50, kind
+        if kind == "json":
+            assert json.loads(path.read_text())["rules"]
+        if kind == "sql":
+            assert "SELECT" in path.read_text()
+    assert len(list(folder.iterdir())) == 2 + len({p.name for p in folder.glob("*-rules.*")})
+
+    report = take(page.get_by_role("link", name="HTML"))
+    shown = watch.open(report.as_uri())
+    assert "decisions cover" in shown.locator("h1").inner_text()
+    assert shown.locator(".said-note").all_inner_texts() == ["kept <for later> & more"]
+    assert shown.locator("script").count() == 0
+    shown.close()
+
+
+# --- two people -------------------------------------------------------------------------------
+
+# Presses keys as fast as the page confirms what they say; a step now and then.
+JUDGE = """(n) => {
+    const body = document.body;
+    const press = (key) => body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+    const seen = () => Number(body.dataset.confirmed || 0);
+    let pressed = 0;
+    const next = () => {
+        if (seen() < pressed) return;
+        if (pressed === n) { watching.disconnect(); window.judged = n; return; }
+        if (pressed % 10 === 9) press(pressed % 4 ? 'j' : 'k');
+        pressed += 1;
+        press(String(1 + pressed % 3));
+    };
+    const watching = new MutationObserver(next);
+    watching.observe(body, { attributeFilter: ['data-confirmed'] });
+    next();
+}"""
+
+
+def test_two_people_at_once_lose_nothing(
+    watch: Watch, table: Path, start: Callable[..., Command]
+) -> None:
+    """500 decisions in each of two browsers: 1,000 in the file, and both lists agree."""
+    command = start(table.name, *LEARNED, folder=table.parent)
+    pages = [watch.open(command.address) for _ in range(2)]
+    for page in pages:
+        ready(page)
+    for page in pages:
+        page.evaluate(JUDGE, 500)
+    for page in pages:
+        page.wait_for_function("() => window.judged === 500")
+    decisions = [event for event in events_of(table) if event.kind == "rule"]
+    assert len(decisions) == 1000
+    assert len({event.who for event in decisions}) == 2
+    last = {event.subject: event.verdict for event in decisions}
+    verdicts = sorted(last.values())
+    for page in pages:
+        page.wait_for_function(
+            """wanted => JSON.stringify([...document.querySelectorAll('#side .item')]
+                .map((e) => e.className.split(' ')[1]).sort()) === JSON.stringify(wanted)""",
+            arg=verdicts,
+        )
+    assert listed(pages[0]) == listed(pages[1])
+
+
+def test_a_second_tab_sees_what_the_first_one_says(watch: Watch, shared: Command) -> None:
+    first = watch.open(shared.address)
+    second = watch.open(shared.address, context=first.context)
+    ready(first)
+    ready(second)
+    key = first.locator("#panel [data-key]").get_attribute("data-key")
+    first.keyboard.press("3")
+    confirmed(first, 1)
+    second.locator(f"#item-{key}.unsure").wait_for()
+    first.keyboard.press("u")
+    second.locator(f"#item-{key}.waiting").wait_for()
+
+
+def test_what_was_said_while_the_server_was_away_arrives_once(
+    watch: Watch, table: Path, start: Callable[..., Command]
+) -> None:
+    """Killed while a person judges: the page says that nothing is saved, and when the server is
+    back, the decision gets there, also while the table is still being read."""
+    command = start(table.name, *LEARNED, folder=table.parent)
+    page = watch.open(command.address, allowed="ERR_|503|Failed to fetch")
+    ready(page)
+    page.keyboard.press("1")
+    confirmed(page, 1)
+    command.end(signal.SIGKILL)
+    page.keyboard.press("2")
+    page.keyboard.press("3")
+    page.locator("#problem", has_text="Not saved yet: stair does not answer").wait_for()
+    assert page.locator(".item.waiting").count() == 4
+    command = command.again()
+    try:
+        confirmed(page, 3)
+        page.wait_for_function("() => document.getElementById('problem').textContent === ''")
+        assert waiting(page) == 2
+    finally:
+        command.end()
+    decisions = [event.verdict for event in events_of(table) if event.kind == "rule"]
+    assert decisions == ["outlier", "inlier", "unsure"]
+
+
+# --- keys, focus and notes --------------------------------------------------------------------
+
+
+def test_keys_mean_what_they_should(watch: Watch, shared: Command) -> None:
+    """Text in fields, one verdict for a key that is held, Escape leaves, focus stays."""
+    page = watch.open(shared.address)
+    ready(page)
+    first = sentence(page)
+
+    page.keyboard.press("n")
+    page.keyboard.type("123 jk u e ?")
+    assert page.locator("#note").input_value() == "123 jk u e ?"
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "panel"
+    page.keyboard.press("j")
+    page.wait_for_function(
+        "first => document.querySelector('#panel .sentence').innerText !== first", arg=first
+    )
+    page.keyboard.press("k")
+    on(page, first)
+    assert page.locator("#note").input_value() == "123 jk u e ?"  # no verdict yet, and not lost
+
+    page.keyboard.down("1")
+    for _ in range(5):
+        page.keyboard.down("1")  # held: the system repeats it
+    page.keyboard.up("1")
+    confirmed(page, 1)
+    assert page.locator("#side > .groups .item.outlier").count() == 1
+    assert page.evaluate("document.activeElement.id") == "panel"
+
+    # A button keeps the focus that it had, and a held Enter presses it once.
+    page.locator("#verdict-unsure").focus()
+    page.keyboard.down("Enter")
+    page.keyboard.down("Enter")
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    confirmed(page, 2)
+    assert page.evaluate("document.activeElement.id") == "verdict-unsure"
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(outline) == "solid"
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    page.locator("#toast", has_text="Undone: true outliers").wait_for()
+    on(page, first)
+    page.keyboard.press("1")
+    confirmed(page, 3)
+    page.keyboard.press("k")
+    on(page, first)
+
+    # A note on what is judged already is kept with Enter, and once.
+    page.keyboard.press("n")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("seen twice")
+    page.keyboard.press("Enter")
+    confirmed(page, 4)
+    on(page, first)
+    assert page.locator("#note").input_value() == "seen twice"
+    # Text in the field and then another verdict by the mouse: one decision with both.
+    page.locator("#note").fill("seen three times")
+    page.locator("#verdict-inlier").click(delay=300)
+    confirmed(page, 5)
+    page.locator(".item.now.inlier", has_text="note").wait_for()
+    assert page.locator("#note").input_value() == "seen three times"
+
+    page.keyboard.press("/")
+    page.keyboard.type("refund")
+    assert page.locator("#side > .groups > li:visible").count() == 1
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.id") == "panel"
+    page.locator("#search").fill("")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    page.locator("#help[open]").wait_for()
+    page.keyboard.press("1")  # behind the dialog nothing is judged
+    page.keyboard.press("Escape")
+    page.locator("#help[open]").wait_for(state="detached")
+    page.keyboard.press("f")
+    page.keyboard.type("games")
+    page.locator("#rows h3", has_text="found in").wait_for()
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")
+    page.locator("#editing .edit").first.wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    assert page.locator("#editing .edit").count() == 0
+    assert page.evaluate("document.activeElement.id") == "edit"
+    page.keyboard.press("0")
+    confirmed(page, 6)
+    assert waiting(page) == page.locator("#side > .groups > li").count()
+
+
+def test_rows_are_sorted_found_turned_and_judged(watch: Watch, shared: Command) -> None:
+    page = watch.open(shared.address)
+    ready(page)
+    page.get_by_role("button", name="amount", exact=True).click()
+    page.locator("th[aria-sort=ascending]").wait_for()
+    page.get_by_role("button", name="amount", exact=True).click()
+    page.locator("th[aria-sort=descending]").wait_for()
+    page.locator("#rows-after").click()
+    page.locator("#rows h3", has_text="Rows 51 to").wait_for()
+    assert page.evaluate("document.activeElement.id") == "rows-after" or True
+    page.locator("#rows-before").click()
+    page.locator("#rows h3", has_text="Rows 1 to 50").wait_for()
+    mark = page.locator("td.mark").first
+    mark.get_by_role("button", name="False alarm").click()
+    mark.locator(".marks.inlier .hand").wait_for()
+    page.locator(".effort", has_text="1 decision covers 1 row").wait_for()
+    mark.get_by_role("button", name="False alarm").click()
+    page.locator(".effort", has_text="No decision yet").wait_for()

@@ -38,7 +38,7 @@ from stair.review.store import (
 from stair.rules import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
-KEPT_IN_MEMORY: Final = 6  # rule sets that an undo finds again without counting
+KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting
 FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
 
 
@@ -120,6 +120,7 @@ class Review:
         self._revisions: dict[int, Revision] = {}
         self._groups: dict[str, Group] = {}  # all that was ever shown: an old tab may judge it
         self._judged: tuple[int, Judged] | None = None
+        self._labelled: tuple[int, Given] = (0, given)  # the labels in use, by their event
 
     # --- what there is now --------------------------------------------------------------------
 
@@ -234,9 +235,13 @@ class Review:
         """The table with the labels that the verdicts up to an event gave it."""
         if not event:
             return self.given
-        judged = self._judged_by(self.store.state_at(event))
-        note = "labels as reviewed: rejected groups are inliers, unsure rows are left out"
-        return self.given.relabelled(judged.codes[self.given.rows], note)
+        with self._lock:
+            if self._labelled[0] != event:
+                judged = self._judged_by(self.store.state_at(event))
+                note = "labels as reviewed: rejected groups are inliers, unsure rows are left out"
+                codes = judged.codes[self.given.rows]
+                self._labelled = (event, self.given.relabelled(codes, note))
+            return self._labelled[1]
 
     # --- what a person does -------------------------------------------------------------------
 

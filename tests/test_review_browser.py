@@ -34,9 +34,9 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 ]  # fmt: skip
-PATIENCE = 8_000  # milliseconds for anything to appear; a busy machine takes its time
+PATIENCE = 60_000  # milliseconds for anything to appear; a busy machine takes its time
 LEARNED = ["--label", "flagged", "--min-score", "0.9", "--max-rule-length", "3"]
-REFUSED = "the server responded with a status of 422"  # the console's line for a sentence of ours
+REFUSED = "422"  # the console's lines about input for which the page has a sentence
 
 
 # --- the command ------------------------------------------------------------------------------
@@ -105,6 +105,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def table(data: Path, tmp_path: Path) -> Path:
     """The demo's data in a folder of its own."""
     return Path(shutil.copy(data, tmp_path))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A part of it, for what is not about the rules."""
+    return write(tmp_path / "small.csv", {name: v[:1500] for name, v in payments().items()})
 
 
 @pytest.fixture(scope="module")
@@ -301,8 +307,8 @@ def test_a_person_judges_everything_by_keyboard_and_finds_it_again(
     page.locator("#job .job").wait_for()
     job_done(page)
     page.locator("#toast.shown", has_text="kept a verdict").wait_for()
+    page.locator(".item", has_text="electronics").wait_for(state="detached")  # rejected
     ready(page)
-    assert not any("electronics" in text for text in listed(page))
     n = 6
     while waiting(page):
         assert page.locator(".item.now.waiting").count() == 1  # it landed on one to judge
@@ -412,18 +418,18 @@ JUDGE = """(n) => {
 
 
 def test_two_people_at_once_lose_nothing(
-    watch: Watch, table: Path, start: Callable[..., Command]
+    watch: Watch, small: Path, start: Callable[..., Command]
 ) -> None:
     """500 decisions in each of two browsers: 1,000 in the file, and both lists agree."""
-    command = start(table.name, *LEARNED, folder=table.parent)
-    pages = [watch.open(command.address) for _ in range(2)]
+    command = start(small.name, *LEARNED, folder=small.parent)
+    pages = [watch.open(command.address, width=600) for _ in range(2)]
     for page in pages:
         ready(page)
     for page in pages:
         page.evaluate(JUDGE, 500)
     for page in pages:
         page.wait_for_function("() => window.judged === 500")
-    decisions = [event for event in events_of(table) if event.kind == "rule"]
+    decisions = [event for event in events_of(small) if event.kind == "rule"]
     assert len(decisions) == 1000
     assert len({event.who for event in decisions}) == 2
     last = {event.subject: event.verdict for event in decisions}
@@ -451,29 +457,30 @@ def test_a_second_tab_sees_what_the_first_one_says(watch: Watch, shared: Command
 
 
 def test_what_was_said_while_the_server_was_away_arrives_once(
-    watch: Watch, table: Path, start: Callable[..., Command]
+    watch: Watch, small: Path, start: Callable[..., Command]
 ) -> None:
     """Killed while a person judges: the page says that nothing is saved, and when the server is
     back, the decision gets there, also while the table is still being read."""
-    command = start(table.name, *LEARNED, folder=table.parent)
+    command = start(small.name, *LEARNED, folder=small.parent)
     page = watch.open(command.address, allowed="ERR_|503|htmx:")
     ready(page)
+    n_groups = waiting(page)
     page.keyboard.press("1")
     confirmed(page, 1)
     command.end(signal.SIGKILL)
     page.keyboard.press("2")
     page.keyboard.press("3")
     page.locator("#problem", has_text="Not saved yet: stair does not answer").wait_for()
-    assert page.locator(".item.waiting").count() == 4
+    assert waiting(page) == n_groups - 1
     command = command.again()
     try:
         confirmed(page, 3)
         page.wait_for_function("() => document.getElementById('problem').textContent === ''")
-        assert waiting(page) == 2
+        assert waiting(page) == n_groups - 3
         page.close()
     finally:
         command.end()
-    decisions = [event.verdict for event in events_of(table) if event.kind == "rule"]
+    decisions = [event.verdict for event in events_of(small) if event.kind == "rule"]
     assert decisions == ["outlier", "inlier", "unsure"]
 
 
@@ -609,19 +616,13 @@ def faults(page: Any) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE_FILE_PATH.read_text("utf-8"))
     found = []
-    for scheme, width in (("light", 1400), ("dark", 400)):
+    for scheme, width in (("dark", 400), ("light", 400), ("dark", 1400), ("light", 1400)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         fits(page)
-        for each in page.evaluate(AXE):
-            found.append(f"{scheme} {width}: {each}")
-    for scheme, width in (("dark", 1400), ("light", 400)):
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 900})
-        fits(page)
-        for each in page.evaluate(AXE_COLOURS):
-            found.append(f"{scheme} {width}: {each}")
-    page.set_viewport_size({"width": 1400, "height": 900})
+        # What does not depend on colours and widths is looked at once.
+        rules = None if (scheme, width) == ("light", 1400) else VISIBLE
+        found.extend(f"{scheme} {width}: {each}" for each in page.evaluate(AXE, rules))
     return found
 
 
@@ -630,10 +631,11 @@ AXE = """async (only) => {
     const many = [...document.querySelectorAll('table.rows tbody tr')].slice(3);
     const options = { resultTypes: ['violations'], ...(only ? { runOnly: only } : {}) };
     const found = await axe.run({ exclude: many }, options);
+    if (!found.passes.length) return ['axe looked at nothing'];
     return found.violations.filter((v) => ['serious', 'critical'].includes(v.impact))
         .map((v) => v.id + ' ' + v.nodes.map((n) => n.html.slice(0, 150) + n.failureSummary));
 }"""
-AXE_COLOURS = f"() => ({AXE})(['color-contrast', 'target-size'])"
+VISIBLE = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
 
 
 def test_axe_finds_no_serious_fault_in_any_state_of_a_review(watch: Watch, shared: Command) -> None:
@@ -675,13 +677,15 @@ def test_axe_finds_no_serious_fault_in_any_state_of_a_review(watch: Watch, share
     page.keyboard.press("t")
     page.locator("#tuning").wait_for()
     found["tuning"] = faults(page)
+    # The slowest way to find rules, so that there is something to see while it works.
+    page.evaluate("document.getElementById('method').value = 'distilled'")
     page.locator("#find-frontier").click()
     page.locator("#job .job").wait_for()
+    points = "document.querySelectorAll('#frontier button.floor').length"
+    page.wait_for_function(f"() => {points} >= 1 && {points} < 8")  # point by point
     found["working"] = faults(page)
-    page.locator("#frontier .floor").nth(1).wait_for()  # point by point, while it works
-    assert page.locator("#frontier .floor").count() < 8
     job_done(page)
-    page.locator("#frontier .floor").nth(7).wait_for()
+    page.locator("#frontier button.floor").nth(7).wait_for()
     found["frontier"] = faults(page)
     page.keyboard.press("u")
     page.locator("#toast", has_text="Undone").wait_for()
@@ -732,7 +736,7 @@ def test_names_values_and_notes_are_shown_and_never_run(
         confirmed(page, n)
         ready(page)
     page.locator(".item").first.click()
-    ready(page)
+    page.locator(".groups li:first-child .item.now").wait_for()
     assert page.locator("#note").input_value() == f"{EVIL} {IMAGE}"
     page.keyboard.press("e")
     page.locator("#editing .edit").first.wait_for()
@@ -763,13 +767,15 @@ def test_names_values_and_notes_are_shown_and_never_run(
 
 
 def test_it_starts_empty(
-    watch: Watch, tmp_path: Path, data: Path, start: Callable[..., Command]
+    watch: Watch, tmp_path: Path, small: Path, start: Callable[..., Command]
 ) -> None:
     """Upload, choose, see it work, judge; then a file of the folder and a detector."""
-    small = {name: values[:1500] for name, values in payments().items()}
-    write(tmp_path / "small.csv", {k: small[k] for k in ("amount", "hour")})
-    (tmp_path / "broken.csv").write_bytes(b"\x00\x01\x02")
-    command = start(folder=tmp_path)
+    table = payments()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    write(folder / "two.csv", {name: table[name][:1500] for name in ("amount", "hour")})
+    (folder / "broken.csv").write_bytes(b"\x00\x01\x02")
+    command = start(folder=folder)
     page = watch.open(command.address, allowed=REFUSED)
     page.get_by_role("heading", name="Which table?").wait_for()
     assert faults(page) == []
@@ -778,8 +784,8 @@ def test_it_starts_empty(
     assert "broken.csv" in page.locator("#problem p").inner_text()
     page.get_by_role("button", name="Close").click()
 
-    page.locator("#file").set_input_files(data)
-    page.locator(".setup h2", has_text="payments.csv").wait_for()
+    page.locator("#file").set_input_files(small)
+    page.locator(".setup h2", has_text="small.csv").wait_for()
     assert page.locator("select[name=label]").input_value() == "flagged"
     assert page.locator("input[name=by][value=label]").is_checked()
     assert faults(page) == []
@@ -802,20 +808,29 @@ def test_it_starts_empty(
 
     # Other floors and lengths give other rules; the page stays where the sliders are.
     page.keyboard.press("t")
-    page.locator("#longest").focus()
+    page.locator("#panel .sentence", has_text="total length 4").wait_for()
+    page.locator("#floor").focus()
     page.keyboard.press("Home")
     page.locator("#job .job").wait_for()
     job_done(page)
-    page.wait_for_function("() => document.querySelector('#longest')?.value === '1'")
+    page.locator("#panel .sentence", has_text="total length 3").wait_for()
+    assert page.evaluate("document.activeElement.id") == "floor"
+    page.locator("#method").select_option("stair")
+    page.locator("#longest").focus()
+    page.keyboard.press("Home")  # the newest wish wins
     page.wait_for_function(
-        "was => document.querySelector('#side .item').innerText !== was", arg=texts[0]
+        """() => document.querySelector('#longest')?.value === '1' &&
+            ![...document.querySelectorAll('.now-rules li')].some((e) => / and /.test(e.innerText))"""
     )
-    assert page.evaluate("document.activeElement.id") == "longest"
-    assert all(" and " not in text for text in page.locator(".now-rules li").all_inner_texts())
+    job_done(page)
+    assert (page.locator("#longest").input_value(), page.locator("#floor").input_value()) == (
+        "1",
+        "0.5",
+    )
 
     page.get_by_role("link", name="Another file").click()
-    page.get_by_role("button", name="small.csv").click()
-    page.locator(".setup h2", has_text="small.csv").wait_for()
+    page.get_by_role("button", name="two.csv").click()
+    page.locator(".setup h2", has_text="two.csv").wait_for()
     page.locator("input[name=by][value=detector]").check()
     page.locator("select[name=detector]").select_option("iforest")
     page.locator("input[name=contamination]").fill("90")
@@ -824,6 +839,6 @@ def test_it_starts_empty(
     page.locator("#problem p", has_text="expected up to 50").wait_for()
     page.locator("input[name=contamination]").fill("3")
     page.get_by_role("button", name="Show the rules").click()
-    page.locator("h1", has_text="small.csv").wait_for()
+    page.locator("h1", has_text="two.csv").wait_for()
     ready(page)
     assert "45 outliers" in page.locator("h1").inner_text()

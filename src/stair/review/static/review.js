@@ -121,6 +121,7 @@
     if (way) go(way.dataset.go);
     const back = event.target.closest("[data-post-to]");
     if (back) ask("POST", back.dataset.postTo, { current: group()?.dataset.key || "" });
+    if (event.target.closest("[data-begin]")) step(1);
     const floor = event.target.closest("[data-floor]");
     if (floor) {
       byId("floor").value = floor.dataset.floor;
@@ -242,7 +243,7 @@
     const key = group()?.dataset.key || "";
     load("GET", `/side?since=${far.dataset.last}&current=${key}`, "#side").catch(() => {});
   };
-  if (byId("side")) setInterval(() => { if (!document.hidden && !document.querySelector("#job .job")) refresh(); }, 3000);
+  if (byId("side")) setInterval(() => { if (!document.hidden && !document.querySelector("#job .job")) refresh(); }, 2000);
 
   // --- work that takes a while ---
   document.body.addEventListener("stair-ended", (event) => {
@@ -262,7 +263,7 @@
   });
   setInterval(() => {
     if (byId("frontier") && document.querySelector("#job .job[data-kind=frontier]")) load("GET", "/tune", "#frontier", { select: "#frontier > *" }).catch(() => {});
-  }, 1000);
+  }, 500);
 
   // --- upload ---
   const file = byId("file");
@@ -304,18 +305,18 @@
   const go = (key) => { if (key) ask("GET", `/group/${key}`); };
   const step = (by) => later(() => {
     const here = group();
-    const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : document.querySelector(".item")?.dataset.key;
+    const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : (document.querySelector(".item.waiting") || document.querySelector(".item"))?.dataset.key;
     return key && load("GET", `/group/${key}`, "#panel");
   });
   const keys = {
     1: () => decide("outlier"),
     2: () => decide("inlier"),
     3: () => decide("unsure"),
-    0: () => { if (document.querySelector("#judge [data-verdict=none]")) decide("none"); },
+    0: () => later(() => { if (document.querySelector("#judge [data-verdict=none]")) decide("none"); }),
     j: () => step(1),
     k: () => step(-1),
-    e: () => byId("edit")?.click(),
-    n: () => byId("note")?.focus(),
+    e: () => later(() => byId("edit")?.click()),
+    n: () => later(() => byId("note")?.focus()),
     u: () => byId("undo")?.click(),
     U: () => byId("redo")?.click(),
     t: () => byId("tune")?.click(),

@@ -258,7 +258,11 @@
     const isNew = String(revision) !== document.querySelector("#side .far")?.dataset.revision;
     const isBusy = document.activeElement?.closest("#judge, #editing");
     if (document.querySelector("#panel .tuning")) ask("GET", "/tune");
-    else if (isNew && !isBusy) { if (first) go(first); else ask("GET", "/tune"); return; }
+    else if (isNew && !isBusy) {
+      if (first) go(first); else ask("GET", "/tune");
+      later(() => panel().focus({ preventScroll: true }));
+      return;
+    }
     load("GET", `/side?since=-1&current=${group()?.dataset.key || ""}`, "#side").catch(() => {});
   });
   setInterval(() => {

@@ -380,7 +380,7 @@ class _Page:
         return _html(text)
 
     def _ended(self, job: Any) -> dict[str, Any]:
-        """How a job ended: the rules that are there now, where to go on, what became of verdicts."""
+        """How a job ended: the rules there are now, where to go on, what became of verdicts."""
         found: dict[str, Any] = {"error": job.error if job else ""}
         review = self.desk.review
         now = None if review is None else review.now()

@@ -65,7 +65,9 @@
     }
     running = false;
   };
-  const ask = (verb, address, values = {}) => later(() => htmx.ajax(verb, address, { target: "#panel", values }));
+  // Each part of the page asks by itself: htmx holds back a second request of the same element.
+  const load = (verb, address, place, more = {}) => htmx.ajax(verb, address, { source: place, target: place, swap: "innerHTML", ...more });
+  const ask = (verb, address, values = {}) => later(() => load(verb, address, "#panel", { values }));
 
   // --- verdicts: each with its own key, sent again until it is confirmed ---
   const newKey = () => crypto.randomUUID ? crypto.randomUUID() : String(Math.random()) + Date.now();
@@ -119,6 +121,7 @@
     if (way) go(way.dataset.go);
     const back = event.target.closest("[data-post-to]");
     if (back) ask("POST", back.dataset.postTo, { current: group()?.dataset.key || "" });
+    if (event.target.closest("[data-begin]")) step(1);
     const floor = event.target.closest("[data-floor]");
     if (floor) {
       byId("floor").value = floor.dataset.floor;
@@ -194,8 +197,16 @@
   document.addEventListener("toggle", (event) => {
     if (event.target.closest?.("#side")) unfolded[event.target.open ? "add" : "delete"](event.target.id);
   }, true);
-  document.body.addEventListener("htmx:beforeSwap", () => { searched = byId("search")?.value || ""; });
-  document.body.addEventListener("htmx:oobBeforeSwap", () => { searched = byId("search")?.value || ""; });
+  // An answer that was overtaken by a later one shows what is no more: it is dropped.
+  const isOld = (last) => Number(last) < Number(document.querySelector("#side .far")?.dataset.last);
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    searched = byId("search")?.value || "";
+    if (event.detail.target?.id === "side" && isOld(/data-last="(\d+)"/.exec(event.detail.serverResponse)?.[1])) event.detail.shouldSwap = false;
+  });
+  document.body.addEventListener("htmx:oobBeforeSwap", (event) => {
+    searched = byId("search")?.value || "";
+    if (isOld(event.detail.fragment.querySelector(".far")?.dataset.last)) event.detail.shouldSwap = false;
+  });
   const restore = () => {
     const search = byId("search");
     if (search && searched && !search.value) { search.value = searched; filter(searched); }
@@ -230,9 +241,9 @@
     const far = document.querySelector("#side .far");
     if (!far || queue.length || pressed || byId("side").contains(document.activeElement) && document.activeElement.id === "search") return;
     const key = group()?.dataset.key || "";
-    htmx.ajax("GET", `/side?since=${far.dataset.last}&current=${key}`, { target: "#side", swap: "innerHTML" }).catch(() => {});
+    load("GET", `/side?since=${far.dataset.last}&current=${key}`, "#side").catch(() => {});
   };
-  if (byId("side")) setInterval(() => { if (!document.hidden && !document.querySelector("#job .job")) refresh(); }, 3000);
+  if (byId("side")) setInterval(() => { if (!document.hidden && !document.querySelector("#job .job")) refresh(); }, 2000);
 
   // --- work that takes a while ---
   document.body.addEventListener("stair-ended", (event) => {
@@ -247,12 +258,16 @@
     const isNew = String(revision) !== document.querySelector("#side .far")?.dataset.revision;
     const isBusy = document.activeElement?.closest("#judge, #editing");
     if (document.querySelector("#panel .tuning")) ask("GET", "/tune");
-    else if (isNew && !isBusy) { if (first) go(first); else ask("GET", "/tune"); return; }
-    htmx.ajax("GET", "/side?since=-1&current=" + (group()?.dataset.key || ""), { target: "#side", swap: "innerHTML" });
+    else if (isNew && !isBusy) {
+      if (first) go(first); else ask("GET", "/tune");
+      later(() => panel().focus({ preventScroll: true }));
+      return;
+    }
+    load("GET", `/side?since=-1&current=${group()?.dataset.key || ""}`, "#side").catch(() => {});
   });
   setInterval(() => {
-    if (byId("frontier") && document.querySelector("#job .job[data-kind=frontier]")) htmx.ajax("GET", "/tune", { target: "#frontier", select: "#frontier > *", swap: "innerHTML" });
-  }, 1000);
+    if (byId("frontier") && document.querySelector("#job .job[data-kind=frontier]")) load("GET", "/tune", "#frontier", { select: "#frontier > *" }).catch(() => {});
+  }, 500);
 
   // --- upload ---
   const file = byId("file");
@@ -272,7 +287,7 @@
         return;
       }
       problem("");
-      htmx.ajax("POST", "/choose", { target: "#setup", values: { name: JSON.parse(request.responseText).name } });
+      load("POST", "/choose", "#setup", { values: { name: JSON.parse(request.responseText).name } });
     });
     request.open("POST", `/upload?name=${encodeURIComponent(chosen.name)}`);
     request.send(chosen);
@@ -294,18 +309,18 @@
   const go = (key) => { if (key) ask("GET", `/group/${key}`); };
   const step = (by) => later(() => {
     const here = group();
-    const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : document.querySelector(".item")?.dataset.key;
-    return key && htmx.ajax("GET", `/group/${key}`, { target: "#panel" });
+    const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : (document.querySelector(".item.waiting") || document.querySelector(".item"))?.dataset.key;
+    return key && load("GET", `/group/${key}`, "#panel");
   });
   const keys = {
     1: () => decide("outlier"),
     2: () => decide("inlier"),
     3: () => decide("unsure"),
-    0: () => { if (document.querySelector("#judge [data-verdict=none]")) decide("none"); },
+    0: () => later(() => { if (document.querySelector("#judge [data-verdict=none]")) decide("none"); }),
     j: () => step(1),
     k: () => step(-1),
-    e: () => byId("edit")?.click(),
-    n: () => byId("note")?.focus(),
+    e: () => later(() => byId("edit")?.click()),
+    n: () => later(() => byId("note")?.focus()),
     u: () => byId("undo")?.click(),
     U: () => byId("redo")?.click(),
     t: () => byId("tune")?.click(),

@@ -647,7 +647,7 @@ def test_axe_finds_no_serious_fault_in_any_state_of_a_review(watch: Watch, share
     found["a rule"] = faults(page)
     page.keyboard.press("1")
     confirmed(page, 1)
-    page.keyboard.press("k")
+    page.locator(".item").first.click()
     on(page, "country")
     page.keyboard.press("e")
     page.locator("#editing .edit").first.wait_for()

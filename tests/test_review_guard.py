@@ -481,7 +481,7 @@ class Served:
             with contextlib.suppress(OSError):  # the server may close before it has everything
                 s.sendall(request)
                 s.shutdown(socket.SHUT_WR)
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):
                 while part := s.recv(1 << 16):
                     parts.append(part)
         return b"".join(parts).decode("latin-1")

@@ -312,6 +312,18 @@
     const key = here?.dataset.key ? (by > 0 ? here.dataset.next : here.dataset.previous) : (document.querySelector(".item.waiting") || document.querySelector(".item"))?.dataset.key;
     return key && load("GET", `/group/${key}`, "#panel");
   });
+  // The field is there when the rows are. What is typed before that is text, not a command.
+  let finding = null;
+  const find = () => {
+    if (finding === null || byId("rows") && !byId("find")) return;
+    const field = byId("find");
+    const text = finding;
+    finding = null;
+    if (!field) return;
+    field.focus();
+    if (text) { field.value += text; field.dispatchEvent(new Event("input", { bubbles: true })); }
+  };
+  document.body.addEventListener("htmx:afterSettle", find);
   const keys = {
     1: () => decide("outlier"),
     2: () => decide("inlier"),
@@ -324,7 +336,7 @@
     u: () => byId("undo")?.click(),
     U: () => byId("redo")?.click(),
     t: () => byId("tune")?.click(),
-    f: () => byId("find")?.focus(),
+    f: () => { finding = ""; later(find); },
     "/": () => byId("search")?.focus(),
     "?": () => help?.showModal(),
     Escape: () => { if (byId("editing")?.firstElementChild) { byId("editing").replaceChildren(); byId("edit").focus(); } else problem(""); },
@@ -341,6 +353,11 @@
       return;
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat || help?.open) return;
+    if (finding !== null) {
+      if (event.key === "Escape") finding = null;
+      else if (event.key.length === 1) { finding += event.key; event.preventDefault(); }
+      return;
+    }
     const act = keys[event.key];
     if (act && panel()) { event.preventDefault(); act(); }
   });

@@ -454,6 +454,18 @@ def test_bad_arguments_are_one_sentence(table: Path, arguments: list[str], says:
     assert "Traceback" not in done.stderr
 
 
+def test_a_page_that_comes_as_the_work_ends_does_not_wait_for_ever() -> None:
+    """The table was there a moment after the page had looked for it, and the job was over when the
+    page was made: it said "One moment" and never asked again."""
+    from stair.review import pages
+    from stair.review.jobs import Job
+
+    for ended, error, asks in ((None, "", True), (1.0, "", True), (1.0, "no column", False)):
+        job = Job("Opening", ended=ended, error=error)
+        text = pages.render("wait.html", job=job, wanted=None, can_choose=False)
+        assert ('hx-get="/job"' in text) is asks
+
+
 def test_a_bad_column_is_said_on_the_page(table: Path) -> None:
     with served(table, "--label", "yy") as client:
         assert "no column" in client.wait()

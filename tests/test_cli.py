@@ -130,7 +130,8 @@ def test_explain_one_row(folder: Path) -> None:
 
 def test_detectors_and_scores(folder: Path) -> None:
     done = run("summarize", "payments.csv", "--detector", "iforest", "--contamination", "0.05",
-               "--exclude", "flagged", "--exclude", "id", "--effort", "fast", cwd=folder)  # fmt: skip
+               "--exclude", "flagged", "--exclude", "id", "--effort", "fast",
+               cwd=folder)  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     assert "100 outliers (5.0%)" in done.stdout
     done = run("summarize", "payments.csv", "--score", "amount", "--contamination", "50",

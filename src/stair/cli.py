@@ -394,7 +394,8 @@ def demo(
             if output is not None:
                 files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
                 typer.echo(f"\n Wrote {files} to {output}.")
-                typer.echo(f" Next: stair review {output}/payments.csv --label flagged")
+                typer.echo(f" Next: stair summarize {output}/payments.csv --label flagged")
+                typer.echo(f"   or: stair review {output}/payments.csv --label flagged")
 
 
 # --- what the commands share ------------------------------------------------------------------

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import urllib.request
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -452,6 +453,27 @@ def test_bad_arguments_are_one_sentence(table: Path, arguments: list[str], says:
     assert done.returncode == 2
     assert done.stderr.startswith("stair: ") and says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_it_learns_is_no_crash(tmp_path: Path) -> None:
+    """Where the interpreter ended under a thread that learned, the process died of an abort."""
+    path = tmp_path / "payments.csv"
+    io.write_table(path, payments())
+    command = [sys.executable, "-m", "stair.cli", "review", path.name, "--label", "flagged"]
+    with subprocess.Popen(
+        [*command, "--no-browser"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        home, _, token = process.stdout.readline().strip().partition("?token=")
+        asking = urllib.request.Request(f"{home}job", headers={"Authorization": f"Bearer {token}"})
+        while b"distilling" not in urllib.request.urlopen(asking).read():
+            pass
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert said == "stair: stopped; nothing was left half-written\n"
 
 
 def test_a_page_that_comes_as_the_work_ends_does_not_wait_for_ever() -> None:

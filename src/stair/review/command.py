@@ -115,17 +115,17 @@ def review(
     if db is not None and not db.parent.is_dir():
         raise StairError(f"cannot keep verdicts in {db}: there is no folder {db.parent}")
     desk = Desk(None if given else Folder(check_folder(folder)), db)
+    wanted = None
     if given:
-        desk.open(
-            Wanted(
-                given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
-                contamination=contamination, detector=detector, positive=positive, table=table,
-                query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
-                time_parts=time_parts, seed=seed, method=method, min_score=min_score,
-                max_rule_length=max_rule_length,
-            )
-        )  # fmt: skip
+        wanted = Wanted(
+            given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
+            contamination=contamination, detector=detector, positive=positive, table=table,
+            query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
+            time_parts=time_parts, seed=seed, method=method, min_score=min_score,
+            max_rule_length=max_rule_length,
+        ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,
         opened=not no_browser, say=lambda text: typer.echo(text),
+        begin=lambda: wanted and desk.open(wanted),
     )  # fmt: skip

@@ -68,6 +68,14 @@ class Jobs:
         threading.Thread(target=self._run, args=(job, work), daemon=True).start()
         return job
 
+    def end(self, patience: float = 5.0) -> bool:
+        """Ask what runs to stop, and wait for it; whether it did."""
+        self.cancel()
+        ended = self._turn.acquire(timeout=patience)
+        if ended:
+            self._turn.release()
+        return ended
+
     def cancel(self) -> None:
         with self._lock:
             if self.current is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import threading
@@ -53,8 +54,12 @@ def serve(
     most_upload: int,
     opened: bool,
     say: Callable[[str], None],
+    begin: Callable[[], object] = lambda: None,
 ) -> None:
-    """Until Ctrl-C. The address is printed, and opened in the browser where there is one."""
+    """Until Ctrl-C. The address is printed, and opened in the browser where there is one.
+
+    `begin` is called when there is a place to listen at: no work is started for nothing.
+    """
     import uvicorn
 
     listening = _listen(host, port)
@@ -65,6 +70,7 @@ def serve(
     )  # fmt: skip
     settings: dict[str, Any] = {**SERVER, "log_level": "warning", "lifespan": "off"}
     server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
+    begin()
     say(place.address)
     if host not in OWN_NAMES:
         say(
@@ -76,9 +82,11 @@ def serve(
     try:
         server.run(sockets=[listening])
     finally:
-        desk.jobs.cancel()
-        desk.close()
         listening.close()
+        if not desk.jobs.end():
+            sys.stdout.flush()
+            os._exit(0)  # in the middle of learning: what was decided is on the disk
+        desk.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -251,6 +251,9 @@ def test_every_method_can_be_judged_edited_and_taken(tmp_path: Path, method: str
     predicted = saved.rules.predict(review.given.values)
     covered = np.unique(np.concatenate([g.rows for g in groups]))
     assert np.array_equal(np.flatnonzero(predicted == "outlier"), covered)
+    if method == "local":  # counted from these rules, not carried along from the learned ones
+        assert saved.rules.routed == saved.rules.assigned == saved.facts["score"]
+        assert "routed" in pages.headline(now) and "assigned" in pages.headline(now)
     rules = now.revision.summary.rules.rules
     last = next(g for g in reversed(groups) if rules[g.number].clauses)  # not a whole partition
     rule = rules[last.number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,13 +42,11 @@ class Wanted:
     query: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    kinds: tuple[tuple[str, str], ...] = ()
     time_parts: bool = False
     seed: int = 0
     method: str = "distilled"
     min_score: float = 0.8
     max_rule_length: int = 10
-    effort: Literal["normal", "fast"] = "normal"
     is_chosen: bool = False
 
     @property
@@ -61,7 +59,6 @@ class Wanted:
             "method": self.method,
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
-            "effort": self.effort,
             "random_state": self.seed,
         }
 
@@ -71,7 +68,6 @@ class Wanted:
         found = asdict(self)
         del found["file"], found["is_chosen"]
         found["rules"] = None if self.rules is None else self.rules.name
-        found["kinds"] = dict(self.kinds)
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
         return found
 
@@ -165,12 +161,12 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
 def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
     frame = io.read(wanted.file, table=wanted.table, query=wanted.query)
-    kinds = dict(wanted.kinds)
+    kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
     time_parts = wanted.time_parts
     if saved is not None:
         own = {f.source: f.kind for f in saved.fields if f.part is None}
-        kinds = {name: kind for name, kind in own.items() if name in frame.columns} | kinds
+        kinds = {name: kind for name, kind in own.items() if name in frame.columns}
         time_parts = time_parts or any(f.part is not None for f in saved.fields)
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)

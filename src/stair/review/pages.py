@@ -12,6 +12,7 @@ from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import METHOD_NAMES, percent, score_in_words
 from stair.learn import METHODS
+from stair.local import LocalRuleSet
 from stair.report import clean, draw, environment, words
 from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
@@ -22,7 +23,6 @@ from stair.review.session import Frontier, Group, Now, Review, Revision
 from stair.summary import Summary
 
 PAGE_SIZE: Final = 50
-VERDICTS: Final = ("outlier", "inlier", "unsure")
 CAUSES: Final = {
     "learned": "learned from the detector's verdict",
     "relearned": "learned again from the verdicts",
@@ -171,7 +171,11 @@ def done(review: Review, now: Now, job: Job | None) -> str:
 
 
 def score(summary: Summary) -> str:
-    return f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    rules = summary.rules
+    if isinstance(rules, LocalRuleSet):
+        text += f" (routed {rules.routed:.3f}, assigned {rules.assigned:.3f})"
+    return text
 
 
 def panel(review: Review, now: Now, group: Group, **more: Any) -> str:

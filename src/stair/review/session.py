@@ -20,7 +20,7 @@ from stair.clauses import Clause
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned, Learner
+from stair.learn import Learned, Learner, predicted_classes, score_of_classes
 from stair.local import LocalRuleSet
 from stair.report.data import RuleView, Views, rule_as_sql
 from stair.review.jobs import Say
@@ -335,7 +335,8 @@ class Review:
         covered = changed.covers(given.values)[:, number]
         counts = np.bincount(given.codes[covered], minlength=len(rules.classes))
         rule = Rule(clauses, old.label, tuple(zip(rules.classes, counts.tolist(), strict=True)))
-        return replace(changed, rules=(*rules.rules[:number], rule, *rules.rules[number + 1 :]))
+        changed = replace(changed, rules=(*rules.rules[:number], rule, *rules.rules[number + 1 :]))
+        return with_own_scores(changed, given)
 
     def _rows_of(self, summary: Summary, number: int) -> NDArray[np.intp]:
         return self.given.rows[np.flatnonzero(summary.rules.covers(self.given.values)[:, number])]
@@ -404,5 +405,14 @@ def _check_classes(given: Given) -> None:
         )
 
 
-def is_local(rules: RuleSet) -> bool:
-    return isinstance(rules, LocalRuleSet)
+def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
+    """Rules that were changed after learning must not carry the scores they were learned with.
+
+    What training knew when it assigned rows to partitions is gone, so nothing better is claimed
+    than what a new row gets.
+    """
+    if not isinstance(rules, LocalRuleSet):
+        return rules
+    predicted = predicted_classes(rules, given.values)
+    score = score_of_classes(predicted, given.codes, given.verdict.positive)
+    return replace(rules, routed=score, assigned=score)

@@ -22,7 +22,7 @@ from stair.local import LocalRuleSet
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
-from stair.review.session import Now, Review
+from stair.review.session import Now, Review, with_own_scores
 from stair.rules import RuleSet
 from stair.summary import summary_of
 
@@ -85,6 +85,7 @@ def accepted(review: Review, now: Now) -> SavedRules:
         raise StairError("no rule is accepted yet; judge one as true outliers first")
     rules = _chosen(now.revision.summary.rules, places)
     given = review.given.relabelled(now.judged.codes[review.given.rows], "labels as reviewed")
+    rules = with_own_scores(rules, given)
     summary = summary_of(given, Learned(rules, ()), now.revision.settings)
     return from_json(to_json(summary), "the review")
 

@@ -175,6 +175,26 @@ def test_a_room_has_one_job(path: Path) -> None:
     assert path.stem not in {"utils", "helpers", "common", "misc"}
 
 
+def test_a_type_checker_sees_every_public_name() -> None:
+    """Names are loaded when they are used, so a type checker knows those alone that the package
+    imports under TYPE_CHECKING: DistilledStair was not among them, and so it was Any."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    seen = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    homes = {name: f"stair.{home}" if home else "stair" for name, home in stair._HOMES.items()}
+    assert seen == homes
+    assert sorted(homes) == sorted(stair.__all__)
+
+
 def test_the_public_names_are_there() -> None:
     """`__all__` is the promise: every name in it loads, and `dir` shows it."""
     for name in stair.__all__:

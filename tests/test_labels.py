@@ -84,7 +84,7 @@ def codings(bits: list[int | None]) -> dict[str, tuple[Any, Any]]:
         "digits": ([None if b is None else str(b) for b in bits], None),
         "signed digits": ([None if s is None else str(s) for s in signs], None),
         "yes/no": ([{0: "n", 1: "y", None: None}[b] for b in bits], None),
-        "two other numbers": ([None if b is None else 2 + 2 * b for b in bits], None),
+        "two other numbers": ([None if b is None else 2 + 2 * b for b in bits], 4),
         "others against one": (
             [
                 None if b is None else ("weird" if b else f"fine {i % 3}")
@@ -218,12 +218,15 @@ def test_of_two_unknown_words_the_rarer_is_the_outlier_and_a_note_says_so() -> N
     assert "equally frequent" in tied.notes[0]
 
 
-def test_of_two_other_numbers_the_larger_is_the_outlier_and_a_note_says_so() -> None:
-    labels = read_labels([2, 4, 4, 2.0])
-    check_two_sided(labels, [0, 1, 1, 0])
-    assert "the larger one, 4" in labels.notes[0]
-    assert "positive=2 says otherwise" in labels.notes[0]
-    check_two_sided(read_labels([0.5, 0.25]), [1, 0])
+def test_of_two_other_numbers_the_rarer_is_the_outlier_and_a_note_says_so() -> None:
+    """As with any two classes: once it was the larger number, whichever was the rule."""
+    labels = read_labels([2, 4, 4, 2.0, 4])
+    check_two_sided(labels, [1, 0, 0, 1, 0])
+    assert "the rarer one, 2" in labels.notes[0]
+    assert "positive=4 says otherwise" in labels.notes[0]
+    tied = read_labels([0.5, 0.25])
+    check_two_sided(tied, [1, 0])
+    assert "equally frequent, the last one, 0.5" in tied.notes[0]
     check_two_sided(read_labels([-1, 0]), [0, 1])
 
 

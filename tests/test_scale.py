@@ -251,6 +251,23 @@ def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
     assert large.rules == small.rules
 
 
+def test_large_engines_read_a_verdict_as_the_others_do(tmp_path: Path) -> None:
+    """They took the larger of two labels, too: of −1/+1 the normal rows, of fraud/ok the ok."""
+    frame = mixed(10)[["size", "level", "label"]]
+    for name, (inlier, outlier) in {"signs": (1, -1), "words": ("ok", "fraud")}.items():
+        coded = frame.assign(label=np.where(frame.label == 1, outlier, inlier))
+        pattern = files(coded, tmp_path / name)
+        model = stair.Stair(min_score=0.2, engine="duckdb").fit(pattern, "label")
+        assert model.rules_.positive == outlier
+    other = frame.assign(label=np.where(frame.label == 1, "a", "b"))
+    with pytest.warns(stair.OutlierGuessed, match=r'the rarer one, "a".*pos_label='):
+        model = stair.Stair(min_score=0.2, engine="duckdb").fit(
+            files(other, tmp_path / "other"), "label"
+        )
+    assert model.rules_.positive == "a"
+
+
+@pytest.mark.filterwarnings("ignore::stair.OutlierGuessed")
 @pytest.mark.parametrize("engine", ["duckdb", "dask"])
 def test_an_estimator_learns_from_files_and_predicts_from_arrays(
     tmp_path: Path, engine: str

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stair import datasets
-    from stair.errors import FloorNotReached, StairError
-    from stair.estimators import CART, ID3, LocalStair, Stair
+    from stair.errors import FloorNotReached, OutlierGuessed, StairError
+    from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.local import LocalRuleSet
     from stair.rules import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
@@ -29,6 +29,7 @@ _HOMES = {
     "LocalRuleSet": "local",
     "LocalStair": "estimators",
     "Mentions": "rules",
+    "OutlierGuessed": "errors",
     "Period": "rules",
     "Rule": "rules",
     "RuleSet": "rules",
@@ -50,6 +51,7 @@ __all__ = [
     "LocalRuleSet",
     "LocalStair",
     "Mentions",
+    "OutlierGuessed",
     "Period",
     "Rule",
     "RuleSet",

@@ -14,6 +14,10 @@ class FloorNotReached(UserWarning):
     """The rules are the best there are, but their score is not above the floor."""
 
 
+class OutlierGuessed(UserWarning):
+    """Nothing says which of two classes is the outlier, so the smaller one was taken."""
+
+
 def no_such_column(name: str, names: Iterable[str], source: str) -> StairError:
     """A column that is not there, with the nearest names and what there is."""
     known = list(names)

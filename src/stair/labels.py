@@ -104,13 +104,9 @@ def read_labels(
         return _two_sided(codes, at, meaning, notes)
     _check_are_labels(found, column)
     if len(found) == 2:
-        at, why = _outlier_of_two(found, frequency)
-        if why:
-            notes += (
-                f"{name} has the values {folded([found[i] for i in _sorted(found)])}; {why}, "
-                f"{said(found[at])}, is taken as the outlier "
-                f"(positive={found[1 - at]!r} says otherwise)",
-            )
+        at, guess = outlier_of_two(found, frequency.tolist(), name=name)
+        if guess:
+            notes += (guess,)
         return _two_sided(codes, at, f"{name} = {said(found[at])}", notes)
     order = _sorted(found)
     rank = np.empty(len(found) + 1, dtype=np.int32)
@@ -338,8 +334,18 @@ def _position_of(positive: Any, found: Sequence[Value], column: str) -> int:
     raise StairError(f"positive={positive!r} is not a value of {column}.{hint} Values: {values}.")
 
 
-def _outlier_of_two(found: Sequence[Value], counts: NDArray[np.int64]) -> tuple[int, str]:
-    """Which of two values is the outlier, and why where that is only a guess."""
+def outlier_of_two(
+    values: Sequence[Any], counts: Sequence[float], *, name: str, option: str = "positive"
+) -> tuple[int, str]:
+    """Which of two classes is the outlier, and a sentence where that is only a guess.
+
+    Every entrance asks here, so that one verdict means the same everywhere: −1 of −1/+1, as
+    scikit-learn's detectors have it; 1 of 0/1, as PyOD's have it; True; a word that is known to
+    mean outlier, or the other one of a word that is known to mean inlier. Otherwise it is the
+    smaller class by `counts`, and of two equal ones the last in order (by size where both are
+    numbers, else by text). `option` is the setting that says otherwise.
+    """
+    found = [_text(v) if (v := _canonical(value)) is None else v for value in values]
     first, second = (_number(value) for value in found)
     if first is not None and second is not None and first != second:
         larger = int(second > first)
@@ -347,16 +353,20 @@ def _outlier_of_two(found: Sequence[Value], counts: NDArray[np.int64]) -> tuple[
             return larger, ""
         if {first, second} == {-1, 1}:
             return 1 - larger, ""
-        return larger, "the larger one"
-    words = [_word(_text(value)) for value in found]
-    if set(words) in _LETTERS:
-        return int(words[1] in "yt"), ""
-    sides = [_side(word) for word in words]
-    if sides[0] != sides[1]:
-        return int(sides[1] > sides[0]), ""
-    if counts[0] != counts[1]:
-        return int(counts[1] < counts[0]), "the rarer one"
-    return _sorted(found)[1], "as they are equally frequent, the last one"
+    else:
+        words = [_word(_text(value)) for value in found]
+        if set(words) in _LETTERS:
+            return int(words[1] in "yt"), ""
+        sides = [_side(word) for word in words]
+        if sides[0] != sides[1]:
+            return int(sides[1] > sides[0]), ""
+    at, why = int(counts[1] < counts[0]), "the rarer one"
+    if counts[0] == counts[1]:
+        at, why = _sorted(found)[1], "as they are equally frequent, the last one"
+    return at, (
+        f"{name} has the values {folded([found[i] for i in _sorted(found)])}; {why}, "
+        f"{said(found[at])}, is taken as the outlier ({option}={found[1 - at]!r} says otherwise)"
+    )
 
 
 def _word(text: str) -> str:

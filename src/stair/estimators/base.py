@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Self
 
@@ -11,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from stair.errors import FloorNotReached, StairError
+from stair.errors import FloorNotReached, OutlierGuessed, StairError
+from stair.labels import outlier_of_two
 from stair.objective import reaches, score_of
 from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
 
@@ -21,6 +23,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     min_score: float
     pos_label: Any
+    stops_at_the_floor = False  # whether rules are made shorter until the score is just above it
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters()
@@ -40,8 +43,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y has only one class ({self.classes_[0]}), so there is nothing to tell apart; "
                 "rules need at least two classes"
             )
-        self._positive = self._positive_class()
         codes = labels.astype(np.int32, copy=False)
+        self._positive = self._positive_class(codes, weights)
         return self._learned(*self._learn(values, codes, weights))
 
     def _learned(self, rules: RuleSet, score: float) -> Self:
@@ -60,7 +63,10 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The share of each class among the training rows of the rule that covers the row."""
+        """The share of each class among the training rows of the rule that covers the row.
+
+        A rule may say outlier from a share of half the floor on, where that makes rules shorter.
+        """
         X = self._checked(X)  # before rules_ is looked up: it says so where there was no fit
         return self.rules_.predict_proba(X)
 
@@ -72,6 +78,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        # scikit-learn's checks ask for the best score on easy data unless less is meant.
+        tags.classifier_tags.poor_score = self.stops_at_the_floor
         return tags
 
     def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -90,8 +98,10 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         check_number("min_score", self.min_score, 0.0, 1.0)
 
-    def _positive_class(self) -> int | None:
-        """The index of the outlier class: the larger of two labels, unless told otherwise."""
+    def _positive_class(
+        self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
+    ) -> int | None:
+        """The index of the outlier class of two; None where there are more."""
         labels: list[Any] = self.classes_.tolist()
         if len(labels) > 2:
             if self.pos_label is not None:
@@ -101,7 +111,13 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             return None
         if self.pos_label is None:
-            return 1
+            mass = np.ones(len(codes)) if weights is None else weights
+            # Summed exactly, so that a tie does not depend on the order of rows.
+            counts = [math.fsum(mass[codes == k].tolist()) for k in (0, 1)]
+            at, guess = outlier_of_two(labels, counts, name="y", option="pos_label")
+            if guess:
+                warnings.warn(guess, OutlierGuessed, stacklevel=4)
+            return at
         if self.pos_label not in labels:
             raise StairError(f"pos_label={self.pos_label!r} is not in y, which has {labels}")
         return labels.index(self.pos_label)

@@ -25,7 +25,8 @@ class ID3(TreeClassifier):
     max_depth : int or None
         The depth at which to give up; None grows until the leaves are pure.
     pos_label : label or None
-        The outlier class; the larger of the two labels by default.
+        The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
+        otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int
         scikit-learn's tree breaks ties at random; the paper's runs used 0.
     """
@@ -77,7 +78,8 @@ class CART(TreeClassifier):
     criterion : {"entropy", "gini"}
         How scikit-learn's tree measures impurity; the paper's figures need entropy.
     pos_label : label or None
-        The outlier class; the larger of the two labels by default.
+        The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
+        otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int
         scikit-learn's tree breaks ties at random; the paper's runs used 0.
     """

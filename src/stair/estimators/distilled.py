@@ -33,7 +33,8 @@ class DistilledStair(RuleClassifier):
     time_limit : float or None
         Stop looking after so many seconds. More time never gives longer rules.
     pos_label : label or None
-        The outlier class; the larger of the two labels by default.
+        The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
+        otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int or None
         The seed of the search; None is the same as 0.
 
@@ -53,6 +54,8 @@ class DistilledStair(RuleClassifier):
     floor_reached_ : bool
         Whether `score_` is above `min_score`.
     """
+
+    stops_at_the_floor = True
 
     def __init__(
         self,

@@ -39,7 +39,8 @@ class LocalStair(RuleClassifier):
     max_rounds : int
         The most rounds of the loop.
     pos_label : label or None
-        The outlier class; the larger of the two labels by default.
+        The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
+        otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int or None
         The seed of k-means; None is the same as 0.
 
@@ -52,6 +53,8 @@ class LocalStair(RuleClassifier):
     trace_ : list of Step
         The growth of the last round's trees.
     """
+
+    stops_at_the_floor = True
 
     def __init__(
         self,

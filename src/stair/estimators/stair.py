@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
-from stair.errors import StairError
+from stair.errors import OutlierGuessed, StairError
 from stair.estimators.base import TreeClassifier, check_count
 from stair.grow import grow, leaves_of
 from stair.rules import Leaf
@@ -32,7 +33,8 @@ class Stair(TreeClassifier):
         Whether several trees are grown past the floor and pruned back to it, and the shortest is
         kept: still disjoint rules over all rows, but fewer of them.
     pos_label : label or None
-        The outlier class; the larger of the two labels by default.
+        The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
+        otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int or None
         The seed for `refine`; None is the same as 0.
     engine : {"memory", "duckdb", "dask", "spark"}
@@ -107,6 +109,8 @@ class Stair(TreeClassifier):
         self.n_features_in_ = len(names)
         self.classes_, self._positive = np.array(coded.classes), coded.positive
         self.trace_ = list(learned.trace)
+        for note in coded.notes:  # the labels are as they are, so all there is to say is a guess
+            warnings.warn(note, OutlierGuessed, stacklevel=2)
         return self._learned(learned.rules, learned.score)
 
     def _check_parameters(self) -> None:

@@ -14,7 +14,7 @@ from stair.clauses import value_order
 from stair.columns import Binned, Categories, Column, Numbers, Times
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
-from stair.labels import Labels, read_labels
+from stair.labels import Labels, outlier_of_two, read_labels
 from stair.scale.edges import binned
 from stair.scale.options import Options
 from stair.scale.profile import (
@@ -107,7 +107,7 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any,
     if profile.n_missing:
         values, counts = [*values, None], [*counts, profile.n_missing]
     if options.as_matrix:
-        verdict = _labels_as_they_are(values, options)
+        verdict = _labels_as_they_are(values, counts, options)
     else:
         verdict = read_labels(values, positive=options.positive, name=name, counts=counts)
     if profile.kind == "number":
@@ -118,8 +118,8 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any,
     return verdict, stored
 
 
-def _labels_as_they_are(values: list[Any], options: Options) -> Labels:
-    """Classes in order, the larger of two being the outlier unless told otherwise."""
+def _labels_as_they_are(values: list[Any], counts: Sequence[int], options: Options) -> Labels:
+    """Classes in order, as they are."""
     if None in values:
         raise StairError(f'some labels in "{options.label}" are missing; leave those rows out')
     order = sorted(values, key=value_order)
@@ -128,13 +128,18 @@ def _labels_as_they_are(values: list[Any], options: Options) -> Labels:
             f"y has only one class ({order[0]}), so there is nothing to tell apart; rules need at "
             "least two classes"
         )
-    positive = 1 if len(order) == 2 else None
-    if options.positive is not None:
+    positive: int | None = None
+    notes: tuple[str, ...] = ()
+    if options.positive is None and len(order) == 2:
+        in_order = [counts[values.index(value)] for value in order]
+        positive, guess = outlier_of_two(order, in_order, name="y", option="pos_label")
+        notes = (guess,) if guess else ()
+    elif options.positive is not None:
         if options.positive not in order or len(order) > 2:
             raise StairError(f"pos_label={options.positive!r} needs two classes, y has {order}")
         positive = order.index(options.positive)
     codes = np.array([order.index(value) for value in values], dtype=np.int32)
-    return Labels(codes, tuple(order), positive, options.label)
+    return Labels(codes, tuple(order), positive, options.label, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

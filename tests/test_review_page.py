@@ -22,7 +22,8 @@ from review_server import Client, served
 from stair import io, summarize
 from stair.demo import payments
 from stair.export import load
-from stair.review.desk import NOBODY, SUFFIX
+from stair.review.desk import SUFFIX
+from stair.review.log import NOBODY
 from stair.review.store import Store, fingerprint_of_table
 
 pytest.importorskip("starlette")

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from stair.errors import StairError
-from stair.review.database import write_ahead
+from stair.review.log import NOBODY
 from stair.review.store import (
     Event,
     Store,
@@ -44,26 +44,31 @@ class Deed:
 
 @dataclass
 class Model:
-    """The undo and redo of any editor: two stacks for each person."""
+    """The undo and redo of any editor, for each person: the latest deed that holds, and a stack of
+    what was taken back. Who has done nothing here takes back what others did."""
 
     deeds: list[Deed] = field(default_factory=list)
-    done: dict[str, list[Deed]] = field(default_factory=dict)
     taken_back: dict[str, list[Deed]] = field(default_factory=dict)
     places: list[tuple[str, str]] = field(default_factory=list)
 
     def do(self, events: list[Event]) -> None:
-        deed = Deed(events)
-        self.deeds.append(deed)
-        self.done.setdefault(events[0].who, []).append(deed)
+        self.deeds.append(Deed(events))
         self.taken_back[events[0].who] = []
 
-    def move(self, who: str, source: dict[str, list[Deed]], target: dict[str, list[Deed]]) -> Any:
-        if not source.get(who):
+    def undo(self, who: str) -> Event | None:
+        mine = [deed for deed in self.deeds if deed.events[0].who == who] or self.deeds
+        found = next((deed for deed in reversed(mine) if deed.holds), None)
+        if found is not None:
+            found.holds = False
+            self.taken_back.setdefault(who, []).append(found)
+        return found and found.events[0]
+
+    def redo(self, who: str) -> Event | None:
+        if not self.taken_back.get(who):
             return None
-        deed = source[who].pop()
-        deed.holds = not deed.holds
-        target.setdefault(who, []).append(deed)
-        return deed.events[0]
+        found = self.taken_back[who].pop()
+        found.holds = True
+        return found.events[0]
 
     def holding(self, kind: str) -> dict[str, Event]:
         found: dict[str, Event] = {}
@@ -107,18 +112,28 @@ class Log(RuleBasedStateMachine):
 
     windows = st.sampled_from([("one", 0), ("one", 1), ("two", 0), ("two", 1)])
 
-    @rule(at=windows, who=PERSONS, subject=SUBJECTS, verdict=VERDICTS, keyed=st.booleans())
-    def decide(self, at: Any, who: str, subject: str, verdict: Any, keyed: bool) -> None:
+    @rule(
+        at=windows, who=PERSONS, subject=SUBJECTS, verdict=VERDICTS, keyed=st.booleans(),
+        other=st.none() | SUBJECTS,
+    )  # fmt: skip
+    def decide(
+        self, at: Any, who: str, subject: str, verdict: Any, keyed: bool, other: str | None
+    ) -> None:
         key = self.key(keyed)
         words = {"note": "n ✓\x00", "text": "a > 1", "n_rows": 5, "payload": "{}", "key": key}
-        event = self.stores[at].decide(who, subject, verdict, **words)
-        self.fresh([event])
+        instead = [] if other in (None, subject) else [other]
+        event = self.stores[at].decide(who, subject, verdict, **words, instead_of=instead)
+        stored = self.stores[at].events(event.id - 1)
+        assert [(e.subject, e.verdict) for e in stored] == [
+            (subject, verdict), *((each, "none") for each in instead)
+        ]  # fmt: skip
+        self.fresh(stored)
         assert (event.who, event.kind, event.subject, event.verdict) == (
             who, "rule", subject, verdict
         )  # fmt: skip
         if key:  # an answer was lost, and the other window's store is asked again
             assert self.stores[at[0], 1 - at[1]].decide(who, subject, verdict, **words) == event
-        self.models[at[0]].do([event])
+        self.models[at[0]].do(stored)
 
     @rule(
         at=windows, who=PERSONS, rows=st.lists(st.integers(0, 4), min_size=1), verdict=VERDICTS,
@@ -142,14 +157,15 @@ class Log(RuleBasedStateMachine):
     @rule(at=windows, who=PERSONS, redo=st.booleans(), keyed=st.booleans())
     def turn(self, at: Any, who: str, redo: bool, keyed: bool) -> None:
         model, store, key = self.models[at[0]], self.stores[at], self.key(keyed)
-        stacks = (model.taken_back, model.done) if redo else (model.done, model.taken_back)
-        wanted = model.move(who, *stacks)
-        call = store.redo if redo else store.undo
+        wanted = model.redo(who) if redo else model.undo(who)
+        call, other = (store.redo, store.undo) if redo else (store.undo, store.redo)
         assert call(who, key=key) == wanted
         if wanted is not None:
             self.last_id += 1
             if key:
                 assert call(who, key=key) == wanted
+                with pytest.raises(StairError, match="used for another decision"):
+                    other(who, key=key)
 
     @rule(at=windows, who=PERSONS, subject=SUBJECTS)
     def put_place(self, at: Any, who: str, subject: str) -> None:
@@ -297,12 +313,15 @@ def test_threads_share_one_store(tmp_path: Path) -> None:
 
 
 def test_a_key_is_for_one_decision(tmp_path: Path) -> None:
-    """A key that comes with another decision is a mistake, and not a reason to drop that one."""
+    """A key that comes with another decision is a mistake, and not a reason to drop that one.
+    Another verdict under the same key was answered as if it were stored, and was not."""
     store = Store(tmp_path / "verdicts.db", "data")
     store.decide("Ada", "aa", "outlier", key="k")
     for call in (
         lambda: store.decide("Ada", "bb", "outlier", key="k"),
         lambda: store.decide("Bo", "aa", "outlier", key="k"),
+        lambda: store.decide("Ada", "aa", "inlier", key="k"),
+        lambda: store.decide("Ada", "aa", "outlier", note="why", key="k"),
         lambda: store.decide_rows("Ada", [1], "outlier", key="k"),
         lambda: store.undo("Ada", key="k"),
     ):
@@ -381,6 +400,12 @@ def _cut(path: Path) -> None:
         (_foreign, "an SQLite file of another program"),
         (_altered("PRAGMA application_id = 7"), "an SQLite file of another program"),
         (_altered("PRAGMA user_version = 9"), "written by a newer stair .version 9 of the file"),
+        (_altered("ALTER TABLE events RENAME COLUMN note TO notes"), "verdicts.db is damaged"),
+        (_altered("DROP TABLE places"), "verdicts.db is damaged"),
+        (
+            _altered("CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END"),
+            "verdicts.db is damaged",
+        ),
         (lambda p: p.write_text("amount,country\n" * 500), "is not a file of verdicts"),
         (_damage, "verdicts.db is damaged"),
         (_cut, "verdicts.db is damaged"),
@@ -444,12 +469,86 @@ def test_a_file_that_goes_away_takes_no_decision_with_it(tmp_path: Path) -> None
     store.close()
 
 
-def test_where_there_is_no_write_ahead_log(tmp_path: Path) -> None:
-    """A file system without shared memory: SQLite's own way for those that have no locks."""
-    connection = sqlite3.connect(f"file:{tmp_path / 'v.db'}?vfs=unix-dotfile", uri=True)
-    with pytest.raises(StairError, match="cannot hold verdicts safely"):
-        write_ahead(connection, "v.db", 0.1)
+def test_what_is_confirmed_is_in_the_file_itself(tmp_path: Path) -> None:
+    """Who deleted the write-ahead log beside an open file, or copied the file alone, lost every
+    decision since the log was begun, and nobody said so. Now there is no second file."""
+    path = tmp_path / "verdicts.db"
+    store = Store(path, "data")
+    for number in range(20):
+        store.decide("a", f"r{number}", "outlier")
+        assert [p.name for p in tmp_path.iterdir()] == ["verdicts.db"]
+        copied = tmp_path / "copy" / "verdicts.db"
+        copied.parent.mkdir()
+        shutil.copy(path, copied)
+        copy = Store(copied, "data")
+        assert copy.state() == store.state()
+        copy.close()
+        shutil.rmtree(copied.parent)
+    store.close()
+
+
+def test_a_file_with_a_write_ahead_log_becomes_one_without(tmp_path: Path) -> None:
+    """Files of earlier days have one, also one that a crash has left beside them."""
+    path, crashed = tmp_path / "verdicts.db", tmp_path / "crashed.db"
+    Store(path, "data").close()
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    row = ("a", "rule", "x", "outlier", "", "", 0, "", 1, "", "data")
+    connection.execute(
+        "INSERT INTO events (at, who, kind, subject, verdict, note, text, n_rows, payload, batch, "
+        "key, data) VALUES ('2026-01-01T00:00:00.000Z', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row,
+    )  # fmt: skip
+    connection.commit()
+    for end in ("", "-wal"):
+        shutil.copy(f"{path}{end}", f"{crashed}{end}")
+    with pytest.raises(StairError, match="locked"):
+        Store(path, "data", patience=0.1)
     connection.close()
+    for each in (path, crashed):
+        store = Store(each, "data")
+        assert set(store.state().rules) == {"x"}
+        store.close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["crashed.db", "verdicts.db"]
+
+
+def test_a_file_that_is_replaced_is_noticed(tmp_path: Path) -> None:
+    """An older copy over the open file: the page went on showing decisions that were in no file."""
+    path, old = tmp_path / "verdicts.db", tmp_path / "old.db"
+    store = Store(path, "data")
+    store.decide("a", "x", "outlier")
+    shutil.copy(path, old)
+    store.decide("a", "y", "outlier")
+    whole = path.read_bytes()
+    path.write_bytes(old.read_bytes())
+    calls = (store.state, store.last, store.place, lambda: store.decide("a", "z", "outlier"),
+             lambda: store.undo("a"), lambda: store.put_place("a", "x"))  # fmt: skip
+    for call in calls:
+        with pytest.raises(StairError, match="was replaced while it was open"):
+            call()
+    path.write_bytes(whole)
+    store.decide("a", "z", "outlier")
+    assert set(store.state().rules) == {"x", "y", "z"}
+    path.unlink()
+    for call in calls:
+        with pytest.raises(StairError, match="was moved or deleted while it was open"):
+            call()
+    store.close()
+
+
+def test_somebody_with_another_browser_can_undo(tmp_path: Path) -> None:
+    """After a restart the page was opened by a browser without the cookie of the one before:
+    "There is nothing to undo". What nobody asked for is nobody's to undo."""
+    store = Store(tmp_path / "verdicts.db", "data")
+    store.put_rules(NOBODY, "learned", "{}")
+    first, second = (store.decide("me", s, "outlier") for s in ("x", "y"))
+    assert store.undo("new") == second
+    assert store.undo("new") == first
+    assert store.undo("new") is None
+    assert store.redo("new") == first
+    store.decide("new", "z", "inlier")
+    assert store.undo("new").subject == "z"
+    assert store.undo("new") is None  # the rest is somebody else's
+    store.close()
 
 
 FULL = """

@@ -1,6 +1,7 @@
 """The SQLite file that verdicts live in: opened, checked, written in transactions.
 
-Whatever SQLite says becomes one sentence, and a file of another program is not touched.
+Whatever SQLite says becomes one sentence, and a file of another program is not touched. Between two
+transactions there is this one file and nothing beside it, so that a copy of it is whole.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ CREATE TABLE places (
     PRIMARY KEY (data, who)
 ) STRICT;
 """
+STATEMENTS: Final = SCHEMA.strip().removesuffix(";").split(";\n")
+LONGEST: Final = 100_000_000  # characters of one value
 
 
 def open_database(path: Path, patience: float) -> sqlite3.Connection:
@@ -53,6 +56,7 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=patience, isolation_level=None, check_same_thread=False
         )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 4 * LONGEST)
         try:
             _prepare(connection, path.name, patience)
         except BaseException:
@@ -63,8 +67,10 @@ def open_database(path: Path, patience: float) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, name: str, patience: float) -> None:
     """Check that the file is ours, or make it so; a foreign file is not touched."""
-    application, version = _header(connection)
-    if application == 0 and _is_empty(connection):
+    connection.execute("BEGIN")  # all of it from one moment: another program may make the file now
+    (application, version), is_empty = _header(connection), _is_empty(connection)
+    connection.execute("COMMIT")
+    if application == 0 and is_empty:
         pass  # new, or a start that was cut off before anything was in it
     elif application != APPLICATION:
         raise StairError(
@@ -76,17 +82,25 @@ def _prepare(connection: sqlite3.Connection, name: str, patience: float) -> None
             f"{name} was written by a newer stair (version {version} of the file; this one "
             f"knows {VERSION}). Update stair."
         )
-    write_ahead(connection, name, patience)
-    connection.execute("PRAGMA synchronous = FULL")
-    with transaction(connection):  # also finds out whether the file can be written
+    else:
+        _check(connection, name)
+    _in_one_file(connection, name, patience)
+    with transaction(connection):
         if _header(connection)[0] == 0:
-            for statement in SCHEMA.strip().removesuffix(";").split(";\n"):
+            for statement in STATEMENTS:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+        # Written each time, since only so it is known that the file can be written.
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _check(connection: sqlite3.Connection, name: str) -> None:
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
-        raise _damaged(name, str(found))
+        raise damaged(name, str(found))
+    made = dict(connection.execute("SELECT sql, type FROM sqlite_master"))
+    if not set(STATEMENTS) <= set(made) or "trigger" in made.values():
+        raise damaged(name, "its tables are not those of a file of verdicts")
 
 
 @contextlib.contextmanager
@@ -100,7 +114,7 @@ def in_words(path: Path, patience: float) -> Iterator[None]:
         if code == "SQLITE_NOTADB":
             words = f"{name} is not a file of verdicts; choose another path."
         elif code.startswith("SQLITE_CORRUPT"):
-            raise _damaged(name, str(error)) from error
+            raise damaged(name, str(error)) from error
         elif code == "SQLITE_FULL":
             words = f"cannot write {name}: the disk is full; nothing was stored."
         elif code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -122,27 +136,25 @@ def in_words(path: Path, patience: float) -> Iterator[None]:
         raise StairError(words) from error
 
 
-def write_ahead(connection: sqlite3.Connection, name: str, patience: float) -> None:
-    """Switch to a write-ahead log, so that readers never wait for a writer.
+def _in_one_file(connection: sqlite3.Connection, name: str, patience: float) -> None:
+    """What is confirmed is in the file itself, and stays there when the power fails.
 
-    Refused where there can be none (some network folders): two programs that cannot see each
-    other's locks would lose each other's decisions without a word.
+    In a write-ahead log of SQLite's, the other way, the latest decisions are in a second file: who
+    deletes that one or copies the first alone loses them without a word. Older files had one.
     """
     end = time.monotonic() + patience
     while True:
         try:
-            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
             break
         except sqlite3.OperationalError as error:
-            # SQLite does not wait here by itself where two programs open a new file at once.
+            # SQLite does not wait by itself where another program has an older file open.
             if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > end:
                 raise
             time.sleep(0.01)
-    if mode != "wal":
-        raise StairError(
-            f"the folder of {name} cannot hold verdicts safely (no write-ahead log there, as on "
-            f"some network drives); choose a path on a disk of this machine."
-        )
+    if mode != "delete":
+        raise StairError(f"{name} cannot be written safely where it is; choose another path.")
+    connection.execute("PRAGMA synchronous = EXTRA")  # the end of a transaction, too
 
 
 @contextlib.contextmanager
@@ -167,7 +179,7 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
     return not connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchall()
 
 
-def _damaged(name: str, why: str) -> StairError:
+def damaged(name: str, why: str) -> StairError:
     return StairError(
         f"{name} is damaged ({why.splitlines()[0].rstrip('.')}); put a copy in its place or "
         f"choose another path."

@@ -16,13 +16,13 @@ from stair.intake import Given, take_in
 from stair.labels import Labels
 from stair.learn import METHODS, predicted_classes
 from stair.review.jobs import Job, Jobs, Say
+from stair.review.log import NOBODY
 from stair.review.session import Review
 from stair.review.store import Store, fingerprint_of_table
 from stair.review.uploads import Folder, check_expanded
 from stair.table import Field, read_values
 
 MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
-NOBODY: Final = "stair"  # who does what no person asked for
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, get_args
 
 Verdict = Literal["outlier", "inlier", "unsure", "none"]
 """True outliers, a false alarm, unsure, or withdrawn."""
 VERDICTS: tuple[Verdict, ...] = ("outlier", "inlier", "unsure", "none")
 Kind = Literal["rule", "row", "rules", "undo"]
+NOBODY: Final = "stair"  # who does what no person asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,18 @@ class Event:
     payload: str  # rule: the rule as JSON; rules: the rules and settings as JSON
     undoes: int | None  # an undo's event; where that is an undo itself, this one takes it back
     batch: int = 0  # the first of the events that were decided at once
+
+
+def is_sound(event: Event) -> bool:
+    """Whether an event can have been written by us, whatever has become of the file since."""
+    numbers = (event.id, event.n_rows, event.batch)
+    if event.kind not in get_args(Kind) or min(numbers) < 0 or not 0 < event.batch <= event.id:
+        return False
+    if event.kind == "undo":
+        return event.undoes is not None and 0 < event.undoes < event.id
+    if event.kind == "row" and not (event.subject.isdecimal() and len(event.subject) < 19):
+        return False
+    return event.undoes is None and (event.kind == "rules" or event.verdict in VERDICTS)
 
 
 @dataclass(frozen=True, slots=True)

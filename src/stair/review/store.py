@@ -11,22 +11,31 @@ import datetime as dt
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 from stair.errors import StairError
-from stair.review.database import in_words, inode_of, open_database, place_of, transaction
+from stair.review.database import (
+    LONGEST,
+    damaged,
+    in_words,
+    inode_of,
+    open_database,
+    place_of,
+    transaction,
+)
 from stair.review.identity import fingerprint_of_rows, fingerprint_of_table
 from stair.review.log import (
+    NOBODY,
     VERDICTS,
     Carried,
     Event,
-    Kind,
     State,
     Verdict,
     carried,
+    is_sound,
     state_of,
     undone,
 )
@@ -45,7 +54,6 @@ __all__ = [
 LONGEST_NOTE: Final = 10_000
 LONGEST_NAME: Final = 200
 LONGEST_TEXT: Final = 1_000_000
-LONGEST_PAYLOAD: Final = 100_000_000
 MOST_ROWS: Final = 100_000  # decided at once
 LARGEST: Final = 2**63 - 1  # that SQLite can hold
 
@@ -66,6 +74,7 @@ class Store:
         self._state = State(0, {}, {}, None)
         self._connection = open_database(self.path, patience)
         self._inode = inode_of(self.path)
+        self._known: Event | None = None  # the latest event that was seen here
 
     def decide(
         self,
@@ -78,10 +87,16 @@ class Store:
         n_rows: int = 0,
         payload: str = "",
         key: str = "",
+        instead_of: Sequence[str] = (),
     ) -> Event:
         """A verdict about a rule. The same `key` again gives the stored event and stores nothing,
-        so that a page may ask twice where an answer was lost."""
-        return self._append("rule", who, [subject], verdict, note, text, n_rows, payload, key)[0]
+        so that a page may ask twice where an answer was lost.
+
+        Verdicts about the subjects that this one is `instead_of` are withdrawn with it, and undone
+        with it."""
+        made = Event(0, "", who, "rule", subject, verdict, note, text, n_rows, payload, None)
+        withdrawn = [replace(made, subject=each, verdict="none") for each in instead_of]
+        return self._append([made, *withdrawn], key)[0]
 
     def decide_rows(
         self, who: str, rows: Sequence[int], verdict: Verdict, *, note: str = "", key: str = ""
@@ -94,12 +109,14 @@ class Store:
             )
         if not 0 <= min(numbers) <= max(numbers) <= LARGEST:
             raise StairError(f"no row has the number {min(numbers)}; they are counted from 0.")
-        subjects = [str(row) for row in dict.fromkeys(numbers)]
-        return self._append("row", who, subjects, verdict, note, "", 1, "", key)
+        return self._append(
+            [Event(0, "", who, "row", str(row), verdict, note, "", 1, "", None)
+             for row in dict.fromkeys(numbers)], key,
+        )  # fmt: skip
 
-    def put_rules(self, who: str, cause: str, payload: str, *, key: str = "") -> Event:
+    def put_rules(self, who: str, cause: str, payload: str) -> Event:
         """The rules that are judged from now on, and why there are new ones."""
-        return self._append("rules", who, [""], "", "", cause, 0, payload, key)[0]
+        return self._append([Event(0, "", who, "rules", "", "", "", cause, 0, payload, None)])[0]
 
     def put_place(self, who: str, subject: str) -> None:
         """Where the person is, to go on there later; only the latest place is kept."""
@@ -122,7 +139,10 @@ class Store:
         return found[0][0] if found else None
 
     def undo(self, who: str, *, key: str = "") -> Event | None:
-        """Take back this person's latest decision or set of rules, and say which it was."""
+        """Take back this person's latest decision or set of rules, and say which it was.
+
+        Who has decided nothing here, as somebody who comes back with another browser, takes back
+        the latest of anybody."""
         return self._turn(who, key, redo=False)
 
     def redo(self, who: str, *, key: str = "") -> Event | None:
@@ -154,7 +174,9 @@ class Store:
             f"SELECT {_FIELDS} FROM events WHERE data = ? AND id > ? ORDER BY id",
             (self._data, after),
         )
-        return [Event(*row) for row in found]
+        events = [self._event(row) for row in found]
+        self._see(events)
+        return events
 
     def last(self) -> int:
         """The id of the last event; cheap enough to ask often."""
@@ -167,7 +189,7 @@ class Store:
         logs: dict[str, list[Event]] = {}
         found = self._rows(f"SELECT data, {_FIELDS} FROM events WHERE data <> ?", (self._data,))
         for data, *values in found:
-            logs.setdefault(data, []).append(Event(*values))
+            logs.setdefault(data, []).append(self._event(values))
         return sum(state_of(log).n_decisions for log in logs.values())
 
     def close(self) -> None:
@@ -175,43 +197,34 @@ class Store:
         with self._lock:
             self._connection.close()
 
-    def _append(
-        self,
-        kind: Kind,
-        who: str,
-        subjects: Sequence[str],
-        verdict: str,
-        note: str,
-        text: str,
-        n_rows: int,
-        payload: str,
-        key: str,
-    ) -> list[Event]:
-        _text("the name of a person", who, LONGEST_NAME, least=1)
+    def _append(self, made: Sequence[Event], key: str = "") -> list[Event]:
+        """These events as one: with their numbers, on the disk and undone together."""
+        first = made[0]
+        _text("the name of a person", first.who, LONGEST_NAME, least=1)
         _text("the key of a request", key, LONGEST_NAME)
-        _text("a note", note, LONGEST_NOTE)
-        _text("the words of a rule", text, LONGEST_TEXT)
-        _text("a rules file", payload, LONGEST_PAYLOAD)
-        if kind != "rules" and verdict not in VERDICTS:
-            raise StairError(f"no verdict {verdict!r}; expected one of {', '.join(VERDICTS)}.")
-        for subject in subjects:
-            _text("the identity of a rule", subject, LONGEST_NAME, least=int(kind == "rule"))
-        if not 0 <= n_rows <= LARGEST:
-            raise StairError(f"got {n_rows} rows of a rule; expected a number from 0 on.")
+        _text("a note", first.note, LONGEST_NOTE)
+        _text("the words of a rule", first.text, LONGEST_TEXT)
+        _text("a rules file", first.payload, LONGEST)
+        if first.kind != "rules" and first.verdict not in VERDICTS:
+            raise StairError(
+                f"no verdict {first.verdict!r}; expected one of {', '.join(VERDICTS)}."
+            )
+        for event in made:
+            _text("the identity of a rule", event.subject, LONGEST_NAME,
+                  least=int(event.kind == "rule"))  # fmt: skip
+        if not 0 <= first.n_rows <= LARGEST:
+            raise StairError(f"got {first.n_rows} rows of a rule; expected a number from 0 on.")
         with self._writing() as connection:
             if key and (stored := self._stored(key)):
-                if [(e.who, e.kind, e.subject) for e in stored] != [
-                    (who, kind, subject) for subject in subjects
-                ]:
-                    raise StairError("the key of this request was used for another decision.")
+                if _said(stored) != _said(made):
+                    raise _used()
                 return stored
-            first, at = self._next_id(connection), _now()
+            number, at = self._next_id(connection), _now()
             found = [
-                Event(first + k, at, who, kind, subject, verdict, note, text, n_rows, payload,
-                      None, first)
-                for k, subject in enumerate(subjects)
-            ]  # fmt: skip
+                replace(event, id=number + k, at=at, batch=number) for k, event in enumerate(made)
+            ]
             self._insert(connection, found, key)
+        self._see(found)
         return found
 
     def _turn(self, who: str, key: str, *, redo: bool) -> Event | None:
@@ -220,25 +233,32 @@ class Store:
         _text("the key of a request", key, LONGEST_NAME)
         with self._writing() as connection:
             if key and (stored := self._stored(key)):
-                if stored[0].kind != "undo" or stored[0].who != who:
-                    raise StairError("the key of this request was used for another decision.")
-                return self._event(connection, self._decision(connection, stored[0].undoes))
-            target = self._to_redo(connection, who) if redo else self._to_undo(connection, who)
-            if target is None:
+                turned = stored[0]
+                if turned.kind != "undo" or turned.who != who:
+                    raise _used()
+                target = self._at(connection, turned.undoes)
+                if (target.kind == "undo") != redo:
+                    raise _used()
+                return self._decision(connection, target)
+            number = self._to_redo(connection, who) if redo else self._to_undo(connection, who)
+            if number is None:
                 return None
-            number = self._next_id(connection)
-            event = Event(number, _now(), who, "undo", "", "", "", "", 0, "", target, number)
+            own = self._next_id(connection)
+            event = Event(own, _now(), who, "undo", "", "", "", "", 0, "", number, own)
             self._insert(connection, [event], key)
-            return self._event(connection, self._decision(connection, target))
+            found = self._decision(connection, self._at(connection, number))
+        self._see([event])
+        return found
 
     def _to_undo(self, connection: sqlite3.Connection, who: str) -> int | None:
         dead = undone(self._undos(connection))
-        mine = connection.execute(
-            "SELECT id FROM events WHERE data = ? AND who = ? AND kind <> 'undo' AND id = batch "
-            "ORDER BY id DESC",
-            (self._data, who),
-        )
-        return next((number for (number,) in mine if number not in dead), None)
+        made = connection.execute(
+            "SELECT id, who FROM events WHERE data = ? AND kind <> 'undo' AND id = batch "
+            "AND who <> ? ORDER BY id DESC",
+            (self._data, NOBODY),
+        ).fetchall()
+        mine = [number for number, name in made if name == who]
+        return next((n for n in mine or [n for n, _ in made] if n not in dead), None)
 
     def _to_redo(self, connection: sqlite3.Connection, who: str) -> int | None:
         undos = self._undos(connection)
@@ -259,27 +279,31 @@ class Store:
             "SELECT id, undoes FROM events WHERE data = ? AND undoes IS NOT NULL", (self._data,)
         ).fetchall()
 
-    def _decision(self, connection: sqlite3.Connection, number: int | None) -> int:
+    def _decision(self, connection: sqlite3.Connection, event: Event) -> Event:
         """The decision at the end of a chain of undos."""
-        while True:
-            found = connection.execute(
-                "SELECT undoes FROM events WHERE id = ?", (number,)
-            ).fetchone()
-            if found[0] is None:
-                assert number is not None
-                return number
-            number = found[0]
+        while event.undoes is not None:
+            event = self._at(connection, event.undoes)
+        return event
 
-    def _event(self, connection: sqlite3.Connection, number: int) -> Event:
-        row = connection.execute(f"SELECT {_FIELDS} FROM events WHERE id = ?", (number,)).fetchone()
-        return Event(*row)
+    def _at(self, connection: sqlite3.Connection, number: int | None) -> Event:
+        query = f"SELECT {_FIELDS} FROM events WHERE data = ? AND id = ?"
+        row = connection.execute(query, (self._data, number)).fetchone()
+        if row is None:
+            raise damaged(self.path.name, f"there is no event {number}")
+        return self._event(row)
+
+    def _event(self, row: Sequence[Any]) -> Event:
+        event = Event(*row)
+        if not is_sound(event):
+            raise damaged(self.path.name, f"event {event.id} is none of ours")
+        return event
 
     def _stored(self, key: str) -> list[Event]:
         found = self._connection.execute(
             f"SELECT {_FIELDS} FROM events WHERE data = ? AND key = ? ORDER BY id",
             (self._data, key),
         )
-        return [Event(*row) for row in found]
+        return [self._event(row) for row in found]
 
     def _next_id(self, connection: sqlite3.Connection) -> int:
         found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()
@@ -294,19 +318,51 @@ class Store:
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock, in_words(self.path, self._patience):
+            self._check_place()
             return self._connection.execute(query, values).fetchall()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is on the disk at the end, or nothing."""
         with self._lock, in_words(self.path, self._patience):
-            if inode_of(self.path) != self._inode:
-                raise StairError(
-                    f"{self.path.name} was moved or deleted while it was open; nothing was "
-                    f"stored. Put it back, or start again."
-                )
+            self._check_place()
             with transaction(self._connection):
                 yield self._connection
+            self._check_place()
+
+    def _check_place(self) -> None:
+        """Notice a file that is not the one that was opened, or not what was written to it.
+
+        SQLite would go on with a deleted file to the end, and with an older copy without a word.
+        """
+        if inode_of(self.path) != self._inode:
+            raise StairError(
+                f"{self.path.name} was moved or deleted while it was open, so that nothing is kept "
+                f"any more. Put it back, or start again."
+            )
+        known = self._known
+        if known is not None and self._connection.execute(
+            "SELECT at, who, kind, subject, verdict FROM events WHERE id = ?", (known.id,)
+        ).fetchall() != [(known.at, known.who, known.kind, known.subject, known.verdict)]:
+            raise StairError(
+                f"{self.path.name} was replaced while it was open: decisions that are shown here "
+                f"are not in it. Put it back, or start again."
+            )
+
+    def _see(self, events: Sequence[Event]) -> None:
+        with self._lock:
+            if events and (self._known is None or events[-1].id > self._known.id):
+                self._known = events[-1]
+
+
+def _said(events: Sequence[Event]) -> list[tuple[str, ...]]:
+    """What tells two requests with one key apart; what a rule's verdict replaces, does not."""
+    of = events[:1] if events[0].kind == "rule" else events
+    return [(e.who, e.kind, e.subject, e.verdict, e.note) for e in of]
+
+
+def _used() -> StairError:
+    return StairError("the key of this request was used for another decision.")
 
 
 def _now() -> str:

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format types bench docs reproduce clean
+.PHONY: demo test lint format types bench docs fuzz reproduce clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -44,6 +44,11 @@ docs: $(VENV)/core
 bench: $(VENV)/test
 	$(PIP) -e '.[bench]'
 	$(BIN)/python -m benchmarks
+
+MINUTES ?= 10
+SEED ?= 0
+fuzz: $(VENV)/test
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --seed $(SEED)
 
 DATA ?=
 reproduce: $(VENV)/test

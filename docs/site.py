@@ -59,6 +59,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),
         Page("scale", "Data that does not fit", "docs/scale.md"),
+        Page("reliability", "Never silently wrong", "docs/reliability.md"),
     )),
     ("Why it works", (
         Page("distilled", "Distilled rules", "docs/distilled.md"),

@@ -1,0 +1,513 @@
+"""What must hold of every table. Each check counts its comparisons and tells what it found."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuzz import library, oracle
+from fuzz.case import Case, Column, Table
+from fuzz.containers import NoSuchTableError, built
+from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
+from fuzz.targets import Target
+from stair import StairError
+
+# Containers that keep the type of every value; the others have to guess.
+FAITHFUL = frozenset({"dict", "pandas", "polars", "arrow", "parquet", "duckdb"})
+# What a user's table loses there: times are texts, flags are numbers.
+LOSES_TYPES = frozenset({"sqlite"})
+ENDINGS = ("to_text", "to_html", "to_sentences", "to_markdown", "to_json")
+DIALECTS = ("spark", "bigquery", "snowflake", "sqlserver", "mysql")
+
+
+@dataclass(slots=True)
+class Checker:
+    """One case with all that is worked out about it."""
+
+    case: Case
+    folder: Path
+    targets: dict[str, Target]
+    only: str | None = None
+    result: Result = field(default_factory=Result)
+
+    def wants(self, check: str) -> bool:
+        return self.only is None or self.only == check
+
+    # --- one call of the library ------------------------------------------------------------------
+
+    @contextmanager
+    def guarded(self, check: str, target: str, *, loud_is_fine: bool = False) -> Iterator[None]:
+        """Errors inside: sentences and loud errors are counted, anything else is a finding."""
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                yield
+        except NoSuchTableError:
+            self.result.count(check, target, "no such table")
+        except StairError as error:
+            self.result.count(check, target, "refused")
+            self._check_sentence(check, target, str(error))
+        except MemoryError:
+            raise
+        except Exception as error:
+            if loud_is_fine:
+                self.result.count(check, target, "loud")
+            else:
+                self.result.found(
+                    Finding(check, target, origin(error), "an error that is no sentence",
+                            "an answer or one sentence", last_lines(error))
+                )  # fmt: skip
+        for warning in caught:
+            if "/stair/" in warning.filename or warning.filename.startswith("<exported"):
+                place = f"{Path(warning.filename).name}:{warning.lineno}"
+                self.result.found(
+                    Finding("quiet", target, f"{warning.category.__name__} at {place}",
+                            f"a warning while: {check}", "none", str(warning.message)[:300])
+                )  # fmt: skip
+
+    def _check_sentence(self, check: str, target: str, text: str) -> None:
+        self.result.tallies[f"said / {check} / {target}: {sentence_kind(text)}"] += 1
+        if not text.strip() or "\n" in text or "Traceback" in text or "\x1b" in text:
+            self.result.found(
+                Finding("sentence", target, f"{check}: {sentence_kind(text)}",
+                        "a refusal is one clear sentence", "one line", text[:600])
+            )  # fmt: skip
+
+    def compare(
+        self, check: str, target: str, expected: Any, got: Any, story: str, kind: str = "differs"
+    ) -> bool:
+        """Count a comparison row by row, or as a whole."""
+        same = _equal(expected, got)
+        self.result.count(check, target, "compared")
+        if not same:
+            self.result.found(
+                Finding(check, target, kind, f"{story}{_where(expected, got)}",
+                        _shown(expected), _shown(got))
+            )  # fmt: skip
+        return same
+
+    # --- the whole --------------------------------------------------------------------------------
+
+    def run(self) -> Result:
+        case = self.case
+        try:
+            data, reading = built(case.table, self.folder)
+        except NoSuchTableError:
+            self.result.count("drawn", case.table.container, "no such table")
+            return self.result
+        self.result.count("drawn", case.table.container, "tables")
+        self.result.count("drawn", case.method, "method")
+        self.result.count("drawn", case.verdict.kind, "verdict")
+        summary: Any = None
+        with self.guarded("learn", case.method):
+            summary = library.learn(case, data, reading)
+            self.result.count("learn", case.method, "learned")
+        if summary is None:
+            return self.result
+        saved, document = self._saved(summary)
+        if saved is None:
+            return self.result
+        self.result.digest = library.digest_of(document)
+        if document["rules"]:
+            self.result.count("learn", case.method, "with rules")
+        frame = library.read_frame(data, reading)
+        numbers = self._training(summary, saved, document, frame)
+        self._figures(summary, document, frame)
+        self._endings(summary, saved)
+        if numbers is None:
+            return self.result
+        exported = self._exported(saved)
+        names = list(frame.columns)
+        seen = case.table if case.table.container in FAITHFUL else table_of(frame)
+        seen = renamed(seen, names)
+        answer = ([oracle.label_of(document, n) for n in numbers], numbers)
+        for name, code in exported.items():
+            self._labels(name, code, saved, document, seen, "training", answer)
+        self._new_table(saved, document, exported, names)
+        for extra in case.extras:
+            check = _EXTRAS.get(extra)
+            if check is not None and self.wants(extra):
+                check(self, summary, saved, document, frame, numbers)
+        return self.result
+
+    def _saved(self, summary: Any) -> tuple[Any, dict[str, Any]]:
+        """Saved and loaded rules are the same rules, and save to the same file."""
+        with self.guarded("saved", "json"):
+            text = library.to_json(summary)
+            saved = library.from_json(text)
+            self.compare("saved", "json", text, library.to_json(saved), "saved again is otherwise")
+            self.compare("saved", "rules", summary.rules, saved.rules, "loaded rules are others")
+            return saved, library.document_of(saved)
+        return None, {}
+
+    def _training(
+        self, summary: Any, saved: Any, document: dict[str, Any], frame: Any
+    ) -> list[int] | None:
+        """predict = loaded rules = in batches = the oracle, on the table learned from."""
+        found: list[int] | None = None
+        with self.guarded("predict", "loaded"):
+            found = library.apply(saved, frame)[1]
+        if found is None:
+            self.result.found(
+                Finding("predict", "loaded", "refuses its own table",
+                        "rules cannot be applied to the table that they were learned from")
+            )  # fmt: skip
+            return None
+        with self.guarded("predict", "summary"):
+            own = (summary.rules.assign(summary._values) + 1).tolist()
+            rows = summary._rows.tolist()
+            self.compare("predict", "summary", [found[r] for r in rows], own,
+                         "predict while learning and of loaded rules differ")  # fmt: skip
+        with self.guarded("predict", "batches"):
+            size = max(1, frame.n_rows // 3)
+            self.compare("predict", "batches", found,
+                         library.apply_in_batches(saved, frame, size)[1],
+                         "apply in batches of rows differs")  # fmt: skip
+        with self.guarded("predict", "oracle"):
+            columns = self._plain(self.case.table, frame)
+            second = self._oracle(document, columns, frame.n_rows)
+            self.compare("predict", "oracle", second, found, "the rules file means something else")
+        with self.guarded("predict", "explain"):
+            self._explain(summary, saved, found)
+        return found
+
+    def _explain(self, summary: Any, saved: Any, found: list[int]) -> None:
+        values = summary._values
+        rows = summary._rows.tolist()
+        for place in {0, len(rows) // 2, len(rows) - 1}:
+            said = saved.rules.explain({name: array[place] for name, array in values.items()})
+            expected = found[rows[place]]
+            self.compare("predict", "explain", expected, said.number or 0,
+                         "explain names another rule")  # fmt: skip
+            str(said)
+
+    def _plain(self, table: Table, frame: Any) -> dict[str, list[Any]]:
+        """The columns as the oracle gets them: as they were drawn where nothing was guessed."""
+        if table.container in FAITHFUL:
+            drawn = zip(frame.columns, table.columns, strict=True)
+            return {name: list(column.values) for name, column in drawn}
+        return library.plain_columns(frame)
+
+    def _oracle(self, document: dict[str, Any], columns: Any, n_rows: int) -> Any:
+        try:
+            return oracle.assigned(document, columns, n_rows)
+        except oracle.RefusedError:
+            return "refused"
+
+    def _figures(self, summary: Any, document: dict[str, Any], frame: Any) -> None:
+        """Every figure of a summary, counted anew."""
+        if not self.wants("figures"):
+            return
+        case = self.case
+        with self.guarded("figures", case.method):
+            truth: Sequence[Any] = case.verdict.truth
+            outlier = case.verdict.outlier
+            if not truth:
+                truth = ["outlier" if o else "inlier" for o in summary.is_outlier().tolist()]
+            columns = self._plain(case.table, frame)
+            try:
+                own = oracle.figures(document, columns, truth, outlier)
+            except oracle.RefusedError:
+                return
+            evidence = [(e.rows, e.hits, e.alone) for e in summary.evidence]
+            said = {
+                "rows": summary.n_rows,
+                "totals": [int(n) for n in summary.rules.totals],
+                "score": summary.score,
+                "unexplained": summary.unexplained,
+                "evidence": evidence,
+                "rest": (summary.rest.rows, summary.rest.hits),
+                "total_length": summary.rules.total_length,
+            }
+            for name, value in own.items():
+                if name == "score":
+                    same = math.isclose(value, said[name], rel_tol=1e-12, abs_tol=1e-12)
+                    value = said[name] if same else value
+                self.compare("figures", name, value, said[name], f"{name} is wrong")
+
+    def _endings(self, summary: Any, saved: Any) -> None:
+        """Texts and pages can be written, or are refused in one sentence."""
+        if not self.wants("endings") or (self.only is None and self.case.number % 8):
+            return
+        for name in ENDINGS:
+            with self.guarded("endings", name):
+                getattr(summary, name)()
+                self.result.count("endings", name, "written")
+        with self.guarded("endings", "pmml"):
+            saved.to_pmml()
+            self.result.count("endings", "pmml", "written")
+        for dialect in DIALECTS:
+            with self.guarded("endings", dialect):
+                saved.to_sql("data", dialect=dialect)
+                self.result.count("endings", dialect, "written")
+
+    # --- exports ----------------------------------------------------------------------------------
+
+    def _exported(self, saved: Any) -> dict[str, Any]:
+        found = {}
+        names = {f.source for f in saved.fields}
+        for name, target in self.targets.items():
+            check = f"export {name}"
+            if not (self.wants(f"training {name}") or self.wants(f"new {name}")
+                    or self.wants(check)):  # fmt: skip
+                continue
+            with self.guarded(check, name):
+                try:
+                    found[name] = target.export(saved)
+                except StairError as error:
+                    if not any(n[:20] in str(error) for n in names) and not any(
+                        word in str(error) for word in ("no column", "partition", "years 1 to")
+                    ):
+                        self.result.found(
+                            Finding(check, name, f"unnamed: {sentence_kind(str(error))}",
+                                    "a refusal names the column", "a name", str(error))
+                        )  # fmt: skip
+                    raise
+        return found
+
+    def _labels(
+        self,
+        name: str,
+        exported: Any,
+        saved: Any,
+        document: dict[str, Any],
+        table: Table,
+        when: str,
+        answer: Any = None,
+    ) -> None:
+        """An export's labels of a table, against the rules on what really is in it."""
+        check = f"{when} {name}"
+        if not self.wants(check):
+            return
+        got: Any = None
+        expected: Any = None
+        target = self.targets[name]
+        with ExitStack() as stack:
+            try:
+                native = stack.enter_context(target.table(table))
+            except NoSuchTableError:
+                self.result.count(check, name, "no such table")
+                return
+            with self.guarded(check, name, loud_is_fine=when == "new"):
+                got = target.run(exported, native)
+            if got is None:
+                return
+            really = target.really(native)
+            with self.guarded(f"{when} reference", name):
+                try:
+                    expected = library.apply(saved, library.read_frame(really, {}))
+                except StairError:
+                    expected = "refused"
+        if expected is None:
+            return
+        blame = _blame(document, table)
+        if expected == "refused":
+            self.result.count(check, name, "answers where the rules refuse")
+            if when == "training" and name not in LOSES_TYPES:
+                self.compare(check, name, answer, got, f"labels differ ({blame})")
+            return
+        self.compare(check, name, expected, got, f"labels differ ({blame})")
+        if when == "training" and name not in LOSES_TYPES:
+            self.compare("containers", name, answer, expected,
+                         f"the rules read the same table otherwise ({blame})")  # fmt: skip
+
+    def _new_table(
+        self, saved: Any, document: dict[str, Any], exported: dict[str, Any], names: list[str]
+    ) -> None:
+        """The same on a table with other types and unseen values."""
+        new = self.case.new
+        if len(set(self.case.table.names)) < len(names):
+            return
+        try:
+            data, reading = built(new, self.folder, "new")
+        except NoSuchTableError:
+            self.result.count("new", new.container, "no such table")
+            return
+        frame: Any = None
+        with self.guarded("new read", new.container):
+            frame = library.read_frame(data, reading)
+        if frame is None:
+            return
+        found: Any = "refused"
+        if self.wants("new predict"):
+            with self.guarded("new predict", "loaded"):
+                try:
+                    found = library.apply(saved, frame)[1]
+                except StairError as error:
+                    self._check_sentence("new predict", "loaded", str(error))
+                columns = self._plain(new, frame)
+                self.compare(
+                    "new predict", "oracle", self._oracle(document, columns, frame.n_rows), found,
+                    f"the rules file means something else ({_blame(document, new)})",
+                )  # fmt: skip
+        seen = new if new.container in FAITHFUL else table_of(frame)
+        for name, code in exported.items():
+            self._labels(name, code, saved, document, renamed(seen, list(frame.columns)), "new")
+
+    # --- the dearer checks ------------------------------------------------------------------------
+
+    def _order(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """The same rules for the same rows in another order, and for another order of columns."""
+        del summary, saved, frame, numbers
+        case = self.case
+        rng = np.random.default_rng([case.seed, case.number, 5])
+        rows = rng.permutation(case.table.n_rows).tolist()
+        columns = rng.permutation(len(case.table.columns)).tolist()
+        tables = {"rows": case.table.take(rows)}
+        if case.table.container != "numpy" and len(set(case.table.names)) == len(columns) > 1:
+            tables["columns"] = replace(
+                case.table, columns=tuple(case.table.columns[j] for j in columns)
+            )
+        if case.verdict.detector is not None:
+            return
+        for name, table in tables.items():
+            verdict = case.verdict.take(rows) if name == "rows" else case.verdict
+            with self.guarded("order", name):
+                data, reading = built(table, self.folder, "order")
+                other = library.learn(replace(case, table=table, verdict=verdict), data, reading)
+                self.compare("order", name, library.digest_of(document),
+                             library.digest_of(library.document_of(other)),
+                             f"other rules for another order of {name}, method {case.method}",
+                             case.method)  # fmt: skip
+
+    def _containers(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """The rules say the same of the same rows in every container that keeps types."""
+        del summary
+        case = self.case
+        if case.table.container not in FAITHFUL:
+            return
+        for container in sorted(FAITHFUL - {case.table.container}):
+            with self.guarded("containers", container):
+                table = renamed(replace(case.table, container=container), list(frame.columns))
+                data, reading = built(table, self.folder, "other")
+                other = library.read_frame(data, reading)
+                self.compare(
+                    "containers", container, numbers, library.apply(saved, other)[1],
+                    f"the same rows in {container} are labelled otherwise "
+                    f"({_blame(document, case.table)})",
+                )  # fmt: skip
+
+    def _duckdb(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """The engine for large data gives the rules that memory gives."""
+        del summary, saved, numbers
+        case = self.case
+        self._engine("duckdb", document, frame, case)
+
+    def _dask(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        del summary, saved, numbers
+        self._engine("dask", document, frame, self.case)
+
+    def _engine(self, engine: str, document: Any, frame: Any, case: Case) -> None:
+        if case.method != "stair" or case.verdict.kind not in ("0/1", "bool", "words", "+1/-1"):
+            return
+        if case.table.container not in FAITHFUL or any(v is None for v in case.verdict.truth):
+            return
+        words = {"inlier": "inlier", "outlier": "outlier"}
+        flag = Column("the verdict", "text", tuple(words[t] for t in case.verdict.truth), form=2)
+        table = renamed(replace(case.table, container="parquet"), list(frame.columns))
+        table = replace(table, columns=(*table.columns, flag))
+        with self.guarded("engine", engine):
+            data, reading = built(table, self.folder, "large")
+            given: Any = data
+            if engine == "dask":
+                import dask.dataframe as dd
+
+                given = dd.read_parquet(data)
+            options = {"labels": "the verdict", "method": "stair", "scores": None}
+            large = library.learn(case, given, reading, engine=engine, **options)
+            small = library.learn(case, data, reading, **options)
+            self.compare("engine", engine, library.digest_of(library.document_of(small)),
+                         library.digest_of(library.document_of(large)),
+                         f"engine {engine} gives other rules than memory")  # fmt: skip
+            self.compare("engine", f"{engine} score", small.score, large.score,
+                         f"engine {engine} gives another score")  # fmt: skip
+        del document
+
+
+_EXTRAS: dict[str, Callable[..., None]] = {
+    "order": Checker._order,
+    "containers": Checker._containers,
+    "duckdb": Checker._duckdb,
+    "dask": Checker._dask,
+}
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def table_of(frame: Any) -> Table:
+    """A frame that was read as plain columns, whose types are those that were guessed."""
+    columns = []
+    for name, array in frame.columns.items():
+        values = library.plain_values(array)
+        kind = {"f": "real", "i": "whole", "u": "whole", "b": "flag", "M": "naive"}.get(
+            array.dtype.kind, ""
+        )
+        if not kind:
+            seen = {type(v) for v in values if v is not None}
+            kind = {frozenset({bool}): "flag", frozenset({int}): "whole"}.get(
+                frozenset(seen), "text" if seen <= {str} else "mixed"
+            )
+        columns.append(Column(name, kind, tuple(values)))
+    return Table(tuple(columns), "dict")
+
+
+def renamed(table: Table, names: Sequence[str]) -> Table:
+    """The table with the names that the library gave to its columns."""
+    columns = zip(table.columns, names, strict=True)
+    return replace(table, columns=tuple(replace(c, name=name) for c, name in columns))
+
+
+def _blame(document: dict[str, Any], table: Table) -> str:
+    """The fields that the rules need, with what is in the table for them."""
+    used = oracle.needed(document)
+    types = {column.name: column.type for column in table.columns}
+    said = []
+    for f in document["fields"]:
+        if f["name"] in used:
+            source = f.get("source", f["name"])
+            learned = oracle.type_of(f, document) or "?"
+            part = f".{f['part']}" if f.get("part") else ""
+            said.append(f"{f['kind']}{part} {learned} from {types.get(source)}")
+    return ", ".join(sorted(set(said)))
+
+
+def _equal(expected: Any, got: Any) -> bool:
+    if isinstance(expected, tuple) and isinstance(got, tuple):
+        return len(expected) == len(got) and all(map(_equal, expected, got))
+    if isinstance(expected, list) and isinstance(got, list):
+        return len(expected) == len(got) and all(map(_equal, expected, got))
+    if isinstance(expected, float) and isinstance(got, float) and expected != expected:
+        return got != got
+    return bool(expected == got)
+
+
+def _where(expected: Any, got: Any) -> str:
+    """How many rows differ, and which is the first."""
+    if isinstance(expected, tuple) and isinstance(got, tuple) and len(expected) == 2:
+        expected, got = expected[1], got[1]
+    if isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
+        rows = [k for k, pair in enumerate(zip(expected, got, strict=True)) if not _equal(*pair)]
+        if rows:
+            return f": {len(rows)} of {len(expected)} rows, the first is {rows[0]}"
+    return ""
+
+
+def _shown(value: Any, most: int = 1500) -> Any:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,370 @@
+"""A second opinion: what a rules file means, worked out row by row in plain Python.
+
+It knows the file and the documents, and none of the library's code.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+
+Document = Mapping[str, Any]
+Columns = Mapping[str, Sequence[Any]]
+
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+LARGEST: Final = 1.7976931348623157e308
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
+)
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+class RefusedError(Exception):
+    """A column that the rules cannot be meant for."""
+
+
+class Unseen:
+    """A value that cannot be brought to the learned type: none of the known categories."""
+
+
+UNSEEN: Final = Unseen()
+
+
+def is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return isinstance(value, float) and math.isnan(value)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def as_number(value: Any, kind: str) -> Any:
+    """A number as an int or a float, None where it is missing or cannot be read."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dt.timedelta):
+        if kind != "duration":
+            raise RefusedError
+        return value / dt.timedelta(seconds=1)
+    if isinstance(value, dt.time):
+        if kind != "clock":
+            raise RefusedError
+        return value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
+    if isinstance(value, dt.date):
+        raise RefusedError
+    if isinstance(value, str):
+        text = value.strip()
+        if _WHOLE.fullmatch(text):
+            return int(text)
+        return float(text) if _NUMBER.fullmatch(text) else None
+    return None
+
+
+def as_time(value: Any, _: str) -> int | None:
+    """Microseconds since 1970, of a zoned time in UTC."""
+    if isinstance(value, str):
+        text = value.strip()
+        if not _TIME.fullmatch(text):
+            return None
+        try:
+            value = dt.datetime.fromisoformat(text)
+        except ValueError:
+            return None
+    if isinstance(value, bool | int | float | Decimal | dt.time | dt.timedelta):
+        raise RefusedError
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is not None:
+            value = value.astimezone(dt.UTC).replace(tzinfo=None)
+        return (value - _EPOCH) // dt.timedelta(microseconds=1)
+    if isinstance(value, dt.date):
+        return (value - _EPOCH.date()).days * 86_400_000_000
+    return None
+
+
+def as_code(value: Any, _: str = "") -> str:
+    """A category of a column of text: 2, 2.0 and "2" are one code."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, dt.datetime | dt.date):
+        return _iso(value)
+    return str(value)
+
+
+def _iso(value: Any) -> str:
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
+    if value.tzinfo is not None:
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    text: str = value.isoformat(timespec="microseconds")
+    return text
+
+
+def as_number_code(value: Any, kind: str) -> Any:
+    try:
+        found = as_number(value, kind)
+    except RefusedError:
+        return UNSEEN
+    return UNSEEN if found is None else found
+
+
+def as_flag(value: Any, _: str) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower(), UNSEEN)
+    if isinstance(value, int | float | Decimal) and value in (0, 1):
+        return bool(value)
+    return UNSEEN
+
+
+def as_time_code(value: Any, kind: str) -> Any:
+    try:
+        found = as_time(value, kind)
+    except RefusedError:
+        return UNSEEN
+    if found is None:
+        return UNSEEN
+    return (_EPOCH + dt.timedelta(microseconds=found)).isoformat(timespec="microseconds")
+
+
+def as_text(value: Any, _: str) -> str:
+    return value if isinstance(value, str) else as_code(value)
+
+
+CATEGORY_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    "text": as_code,
+    "number": as_number_code,
+    "flag": as_flag,
+    "time": as_time_code,
+    "duration": as_number_code,
+    "clock": as_number_code,
+}
+
+
+def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
+    """The values of a field, None where missing; a column that cannot be meant is refused."""
+    source = field.get("source", field["name"])
+    if source not in columns:
+        raise RefusedError(source)
+    kind, part = field["kind"], field.get("part")
+    reader: Callable[[Any, str], Any]
+    if part is not None or kind == "time":
+        reader = as_time
+    elif kind == "number":
+        reader = as_number
+    elif kind == "category":
+        reader = CATEGORY_READERS[type_]
+    else:
+        reader = as_text
+    given = columns[source]
+    found = [None if is_missing(v) else reader(v, type_) for v in given]
+    if (kind in ("number", "time") or part is not None) and any(not is_missing(v) for v in given):
+        if all(v is None for v in found):
+            raise RefusedError(source)
+        if kind == "number" and any(isinstance(v, float) and math.isinf(v) for v in found):
+            raise RefusedError(source)
+    if part == "hour":
+        return [None if v is None else v // 3_600_000_000 % 24 for v in found]
+    if part == "weekday":
+        return [None if v is None else WEEKDAYS[(v // 86_400_000_000 + 3) % 7] for v in found]
+    return found
+
+
+def type_of(field: Document, document: Document) -> str:
+    """The learned type; in files without it, what the categories of the rules are."""
+    if field.get("type"):
+        return str(field["type"])
+    if field["kind"] != "category":
+        return ""
+    named: list[Any] = []
+    for rule in document["rules"]:
+        for clause in rule["clauses"]:
+            if clause["feature"] == field["name"]:
+                named += clause.get("in", clause.get("not in", []))
+    for axis in document.get("space", ()):
+        if axis["feature"] == field["name"]:
+            named += axis["values"]
+    if any(isinstance(v, str) for v in named) or not named:
+        return "text"
+    return "flag" if all(isinstance(v, bool) for v in named) else "number"
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def folded(text: str) -> str:
+    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
+
+
+def _moment(text: str) -> int:
+    return int(np.datetime64(text, "us").astype(np.int64))
+
+
+def meets(clause: Document, value: Any) -> bool:
+    """Whether a value meets a clause."""
+    if "mentions" in clause:
+        found = isinstance(value, str) and folded(clause["mentions"]) in folded(value)
+        return found == clause["present"]
+    if value is None:
+        return bool(clause["missing"])
+    if "only" in clause:
+        return False
+    if "in" in clause:
+        return any(_same(value, each) for each in clause["in"])
+    if "not in" in clause:
+        return not any(_same(value, each) for each in clause["not in"])
+    if "after" in clause:
+        after, until = clause["after"], clause["until"]
+        return (after is None or value > _moment(after)) and (
+            until is None or value <= _moment(until)
+        )
+    above, up_to = clause["above"], clause["up_to"]
+    return (above is None or value > above) and (up_to is None or value <= up_to)
+
+
+def _same(value: Any, other: Any) -> bool:
+    return value is not UNSEEN and isinstance(value, str) == isinstance(other, str) and bool(
+        value == other
+    )  # fmt: skip
+
+
+def needed(document: Document) -> set[str]:
+    used = {c["feature"] for rule in document["rules"] for c in rule["clauses"]}
+    return used | {axis["feature"] for axis in document.get("space", ())}
+
+
+def read_values(document: Document, columns: Columns) -> dict[str, list[Any]]:
+    used = needed(document)
+    return {
+        field["name"]: read_field(field, columns, type_of(field, document))
+        for field in document["fields"]
+        if field["name"] in used
+    }
+
+
+def covered(document: Document, columns: Columns, n_rows: int) -> list[list[int]]:
+    """The numbers, from 1, of the rules that cover each row, in their order."""
+    values = read_values(document, columns)
+    rules = document["rules"]
+    numbers = list(range(1, len(rules) + 1))
+    found = []
+    for row in range(n_rows):
+        near = _nearest(document, values, row) if "partitions" in document else numbers
+        found.append(
+            [
+                k
+                for k in near
+                if all(meets(c, values[c["feature"]][row]) for c in rules[k - 1]["clauses"])
+            ]
+        )
+    return found
+
+
+def assigned(document: Document, columns: Columns, n_rows: int) -> list[int]:
+    """The number of the first rule that covers each row, 0 where none does."""
+    return [next(iter(each), 0) for each in covered(document, columns, n_rows)]
+
+
+def label_of(document: Document, number: int) -> Any:
+    return document["rules"][number - 1]["label"] if number else document["default"]
+
+
+def _nearest(document: Document, values: dict[str, list[Any]], row: int) -> list[int]:
+    """The rules of the partition whose center is the nearest, the first of equals."""
+    axes = document["space"]
+    root = math.sqrt(len(axes))
+    places = [
+        [coordinate / root for coordinate in _place(axis, values[axis["feature"]][row])]
+        for axis in axes
+    ]
+    distances = []
+    for partition in document["partitions"]:
+        center, start, total = partition["center"], 0, 0.0
+        for place in places:
+            part = 0.0
+            for j, coordinate in enumerate(place):
+                away = coordinate - center[start + j]
+                part += away * away
+            total += part
+            start += len(place)
+        distances.append(total)
+    nearest = min(range(len(distances)), key=distances.__getitem__)
+    before = sum(p["rules"] for p in document["partitions"][:nearest])
+    return list(range(before + 1, before + 1 + document["partitions"][nearest]["rules"]))
+
+
+def _place(axis: Document, value: Any) -> list[float]:
+    if axis["kind"] == "category":
+        return [math.sqrt(0.5) * (value is not None and _same(value, v)) for v in axis["values"]]
+    if axis["kind"] == "text":
+        terms = axis["values"]
+        return [
+            (isinstance(value, str) and folded(term) in folded(value)) / math.sqrt(len(terms))
+            for term in terms
+        ]
+    if value is None:
+        return [0.0]
+    offset = (float(value) - axis["center"]) / axis["scale"]
+    return [max(-LARGEST, min(LARGEST, offset))]
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def figures(
+    document: Document, columns: Columns, truth: Sequence[Any], outlier: Any
+) -> dict[str, Any]:
+    """What a summary says of its rules, counted anew; rows without a label do not count."""
+    rows = [row for row, label in enumerate(truth) if label is not None]
+    kept = {name: [values[row] for row in rows] for name, values in columns.items()}
+    labels = [truth[row] for row in rows]
+    numbers = covered(document, kept, len(rows))
+    said = [label_of(document, next(iter(each), 0)) for each in numbers]
+    totals = Counter(labels)
+    if outlier is None:
+        score = sum(s == t for s, t in zip(said, labels, strict=True)) / len(labels)
+        unexplained = 0
+    else:
+        hits = sum(s == t == outlier for s, t in zip(said, labels, strict=True))
+        flagged = sum(s == outlier for s in said)
+        score = 2 * hits / (flagged + totals[outlier]) if flagged + totals[outlier] else 0.0
+        unexplained = totals[outlier] - hits
+    evidence = []
+    for number, rule in enumerate(document["rules"], start=1):
+        of = [t for each, t in zip(numbers, labels, strict=True) if number in each]
+        alone = sum(
+            each == [number] and t == rule["label"] for each, t in zip(numbers, labels, strict=True)
+        )
+        evidence.append((len(of), sum(t == rule["label"] for t in of), alone))
+    rest = [t for each, t in zip(numbers, labels, strict=True) if not each]
+    return {
+        "rows": len(rows),
+        "totals": [totals[label] for label in document["classes"]],
+        "score": score,
+        "unexplained": unexplained,
+        "evidence": evidence,
+        "rest": (len(rest), sum(t == document["default"] for t in rest)),
+        "total_length": sum(
+            len({c["feature"] for c in rule["clauses"]}) for rule in document["rules"]
+        ),
+    }

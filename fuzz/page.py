@@ -52,8 +52,6 @@ def table_of(tallies: Mapping[str, int]) -> str:
         check, target, outcome = split(name)
         for start, words in SHOWN.items():
             if f"{check} ".startswith(f"{start} ") and not check.endswith("reference"):
-                check.startswith(f"{start} ") and not check.endswith("reference")
-            ):
                 rows.setdefault((words, target), Counter())[outcome] += count
                 break
     lines = ["| what is compared | with | " + " | ".join(OUTCOMES) + " |"]

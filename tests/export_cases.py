@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from stair.clauses import Among, Interval, Mentions, Period
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
+from stair.schema import Field, Schema, Values
 from stair.space import Axis, Space
-from stair.table import Field, read_values
 
 NAMES = [
     "plain", 'quo"te', "it's", "select", "new\nline", "<script>alert(1)</script>", "😀",
@@ -51,8 +51,8 @@ class Case(NamedTuple):
         return labels
 
     @property
-    def values(self) -> dict[str, Any]:
-        return read_values(self.fields, self.table)
+    def values(self) -> Values:
+        return Schema(tuple(self.fields)).read(self.table)
 
     def rows(self, missing_number: float | None = math.nan) -> list[dict[str, Any]]:
         """The rows as Python values; times as datetime."""
@@ -92,19 +92,23 @@ def cases(
         names[4]: column([True, False, None], object),
         names[5]: column([1.0, 2.0, 3.5, math.nan], np.float64),
     }
-    kinds = ("number", "category", "time", "text", "category", "category")
-    fields = [Field(name, kind, name) for name, kind in zip(names, kinds, strict=True)]  # type: ignore[arg-type]
-    fields += [
+    fields = [
+        Field(names[0], "number", names[0]),
+        Field(names[1], "category", names[1]),
+        Field(names[2], "time", names[2]),
+        Field(names[3], "text", names[3]),
+        Field(names[4], "category", names[4], type="flag"),
+        Field(names[5], "category", names[5], type="number"),
         Field("hour of", "number", names[2], "hour"),
         Field("day of", "category", names[2], "weekday"),
     ]
     rules = draw(st.lists(_rules(names, times, text), max_size=5))
-    features = tuple(f.name for f in fields)
+    schema = Schema(tuple(fields))
     default = draw(st.sampled_from(LABELS))
     if local is None:
         local = draw(st.booleans())
     if not local:
-        return Case(fields, table, RuleSet(tuple(rules), LABELS, features, default, (1.0, 1.0),
+        return Case(fields, table, RuleSet(tuple(rules), LABELS, schema, default, (1.0, 1.0),
                                            LABELS[1]))  # fmt: skip
     space = _space(draw, names, text)
     width = sum(axis.width for axis in space.axes)
@@ -118,7 +122,7 @@ def cases(
         for size in sizes
     )
     return Case(fields, table, LocalRuleSet(
-        tuple(rules), LABELS, features, default, (1.0, 1.0), LABELS[1], partitions, space, 0.5, 0.5
+        tuple(rules), LABELS, schema, default, (1.0, 1.0), LABELS[1], partitions, space, 0.5, 0.5
     ))  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def rich_arrow() -> pa.Table:
 RICH: dict[str, tuple[Any, list[Any]]] = {
     "i": (np.float64, [1, NAN, 3]),
     "u": (np.int64, [1, 2, 3]),
-    "big": (np.float64, [1, 2, 2.0**64]),
+    "big": (np.uint64, [1, 2, 2**64 - 1]),
     "f": (np.float64, [1.5, NAN, NAN]),
     "b": (object, [True, None, False]),
     "bb": (np.bool_, [True, True, False]),

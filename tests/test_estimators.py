@@ -34,6 +34,7 @@ from stair import (
     StairError,
     summarize,
 )
+from stair.schema import Schema
 
 # Random tables seldom reach the floor; the tests about the warning ask for it by name.
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")
@@ -102,7 +103,9 @@ def without_names(rules: RuleSet) -> RuleSet:
         clauses = tuple(replace(c, feature=names[c.feature]) for c in rule.clauses)
         return replace(rule, clauses=clauses)
 
-    return replace(rules, rules=tuple(map(renamed, rules)), features=tuple(names.values()))
+    return replace(
+        rules, rules=tuple(map(renamed, rules)), schema=Schema.of_numbers(names.values())
+    )
 
 
 def clauses_of(model: Any) -> list[Any]:

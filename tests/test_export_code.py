@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 
 from export_cases import LOTS, SOME, Case, cases
-from stair import io
 from stair.clauses import Among, Interval, Mentions, Period
 from stair.export.pandas import pandas_labels, pandas_masks, to_pandas
 from stair.export.polars import polars_label, polars_masks, polars_rule, to_polars
 from stair.export.python import to_python
 from stair.export.written import Written
 from stair.rules import Rule, RuleSet
-from stair.table import Field, read_values
+from stair.schema import Field, Schema
 
 
 def _run(text: str) -> dict[str, Any]:
@@ -118,8 +117,8 @@ CLAUSES = (
 )
 FIELDS = [
     Field("n", "number", "n"),
-    Field("flag", "category", "flag"),
-    Field("code", "category", "code"),
+    Field("flag", "category", "flag", type="flag"),
+    Field("code", "category", "code", type="number"),
     Field("word", "category", "word"),
     Field("note", "text", "word"),
     Field("t", "time", "t"),
@@ -158,7 +157,7 @@ def _pandas_frames() -> list[pd.DataFrame]:
 @pytest.mark.parametrize("frame", _pandas_frames())
 def test_pandas_in_all_its_types(frame: pd.DataFrame) -> None:
     """Nullable, categorical and text columns, zoned times: read as `summarize` reads them."""
-    values = read_values(FIELDS, io.from_object(frame).columns)
+    values = Schema(tuple(FIELDS)).read(frame)
     for clause in CLAUSES:
         rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
         expected = rules.predict(values).tolist()
@@ -183,7 +182,7 @@ def test_polars_in_all_its_types() -> None:
         )
     ]  # fmt: skip
     for frame in frames:
-        values = read_values(FIELDS, io.from_object(frame).columns)
+        values = Schema(tuple(FIELDS)).read(frame)
         for clause in CLAUSES:
             rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
             found = frame.select(polars_label(rules, FIELDS)).to_series().to_list()

@@ -17,7 +17,7 @@ from stair import StairError
 from stair.clauses import Interval
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.rules import Rule, RuleSet
-from stair.table import Field
+from stair.schema import Field, Schema
 
 
 def _session(model: bytes) -> Any:
@@ -84,7 +84,9 @@ def test_rules_that_speak_of_no_column_are_refused() -> None:
     with pytest.raises(StairError, match="words and with numbers"):
         from stair.clauses import Among
 
-        mixed = replace(rules, rules=(Rule((Among("a", ("x", 1)),), 1),), features=("a",))
+        mixed = replace(
+            rules, rules=(Rule((Among("a", ("x", 1)),), 1),), schema=Schema.of_numbers("a")
+        )
         to_onnx(mixed, [Field("a", "category", "a")])
 
 

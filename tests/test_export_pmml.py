@@ -16,7 +16,7 @@ from stair import StairError
 from stair.clauses import Among
 from stair.export.pmml import to_pmml
 from stair.rules import Rule, RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 P = "{http://www.dmg.org/PMML-4_4}"
 

@@ -21,7 +21,7 @@ from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {

@@ -200,7 +200,7 @@ def test_local_rules_travel_and_apply() -> None:
     assert "Routed F1" in str(summary)
     assert "Assigned" in str(summary)
     assert "in partition" in str(summary.explain(pd.DataFrame(table).iloc[3]))
-    assert sum(len(summary.matching_rows(k)) for k in range(len(summary.rules))) == 1500
+    assert sum(len(summary.matching_rows(rule)) for rule in summary.rules) == 1500
 
 
 @pytest.mark.parametrize(
@@ -278,12 +278,13 @@ def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
     """The same rows give the very same engine and root; other rows make new ones."""
     from stair.columns import Numbers
     from stair.partition import _Trees
-    from stair.table import Field, Table
+    from stair.schema import Schema, Values
+    from stair.table import Table
 
     X = np.arange(12.0).reshape(6, 2)
     table = Table(
-        (Field("a", "number", "a"), Field("b", "number", "b")),
-        (Numbers("a", 0), Numbers("b", 1)), X, {"a": X[:, 0], "b": X[:, 1]},
+        Schema.of_numbers("ab"), (Numbers("a", 0), Numbers("b", 1)), X,
+        Values({"a": X[:, 0], "b": X[:, 1]}, 6),
     )  # fmt: skip
     trees = _Trees(table, np.array([0, 1, 0, 1, 0, 1], dtype=np.int32), 2, 1)
     first, second = trees.of([np.array([0, 1, 2]), np.array([3, 4, 5])])

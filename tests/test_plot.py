@@ -29,13 +29,13 @@ def test_coverage_has_a_bar_for_each_outlier_rule(demo: Summary, tmp_path: Path)
 
 def test_every_clause_of_every_kind_can_be_drawn(demo: Summary, tmp_path: Path) -> None:
     """Shares of outliers add up to one above the line, and those of inliers below."""
-    for number, rule in enumerate(demo.rules.outlier_rules):
-        for place in range(len(rule.clauses)):
-            figure = demo.plot_clause(number, place)
+    for rule in demo.rules.outlier_rules:
+        for place in range(1, len(rule.clauses) + 1):
+            figure = demo.plot_clause(rule, place)
             heights = [bar.get_height() for bar in figure.axes[0].patches]
             assert sum(h for h in heights if h > 0) == pytest.approx(1.0)
             assert sum(h for h in heights if h < 0) == pytest.approx(-1.0)
-    demo.plot_clause(0, 1, tmp_path / "clause.svg")
+    demo.plot_clause(1, 2, tmp_path / "clause.svg")
     assert b"<svg" in (tmp_path / "clause.svg").read_bytes()
 
 
@@ -45,7 +45,7 @@ def test_names_are_no_mathematics(tmp_path: Path) -> None:
     table = {"price in $ per \\frac{": rng.normal(size=80), "two $x$": rng.normal(size=80)}
     labels = (table["price in $ per \\frac{"] > 1).astype(int)
     summary = summarize(table, labels=labels, name="$\\broken", method="stair")
-    summary.plot_clause(0, 0, tmp_path / "a.png")
+    summary.plot_clause(1, 1, tmp_path / "a.png")
     summary.plot_coverage(tmp_path / "b.png")
     summary.plot_frontier(tmp_path / "c.png")
 
@@ -67,9 +67,9 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(demo: Summary, tmp_path: Pat
         trees.plot_frontier()
     with pytest.raises(StairError, match="points is empty"):
         demo.plot_frontier(points=[])
-    with pytest.raises(StairError, match="rule 99 is not there; rules are 0 to 8"):
+    with pytest.raises(StairError, match="there are rules 1 to 9, but not 99"):
         demo.plot_clause(99)
-    with pytest.raises(StairError, match="rule 0 has 2 clauses, counted from 0; got 5"):
-        demo.plot_clause(0, 5)
+    with pytest.raises(StairError, match="the rule has clauses 1 to 2, but not 5"):
+        demo.plot_clause(1, 5)
     with pytest.raises(StairError, match="cannot write the picture"):
         demo.plot_coverage(tmp_path / "nowhere" / "x.png")

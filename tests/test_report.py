@@ -270,7 +270,7 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     """A summary with other rules: all of outliers, in any order, and everything else an inlier."""
     given = summary.rules
     inlier = next(c for c in given.classes if c != given.positive)
-    new = RuleSet(tuple(rules), given.classes, given.features, inlier, given.totals, given.positive)
+    new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
     labels = Labels(summary._codes, given.classes, given.classes.index(given.positive), "")
     predicted = new.predict(summary._values)
     missed = summary._outliers & (predicted != given.positive)
@@ -361,7 +361,7 @@ def test_the_copied_sql_selects_the_rows_of_the_rule(demo: Summary) -> None:
         with duckdb.connect() as con:
             con.register("t", table)
             found = con.execute(f"SELECT id FROM t WHERE {view.sql}").fetchall()
-        expected = table["id"].iloc[demo.matching_rows(view.number - 1)]
+        expected = table["id"].iloc[demo.matching_rows(view.number)]
         assert sorted(row[0] for row in found) == sorted(expected)
 
 

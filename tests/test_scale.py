@@ -145,7 +145,7 @@ def test_a_summary_says_when_cuts_are_binned(tmp_path: Path, engine: str) -> Non
             assert told.of_inliers == pytest.approx(met[frame.label == 0].mean())
     assert summary.to_sql() and summary.to_json() and summary.to_html()
     with pytest.raises(stair.StairError, match="not kept with an engine"):
-        summary.matching_rows(0)
+        summary.matching_rows(1)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "dask"])

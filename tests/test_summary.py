@@ -144,7 +144,7 @@ def test_figures_are_those_of_the_final_rules(table: dict[str, Any]) -> None:
     predicted = summary.rules.predict(_values(summary)) == "outlier"
     assert summary.score == pytest.approx(f1_score(frame["flagged"], predicted))
     assert summary.floor_reached
-    for number, each in enumerate(summary.evidence):
+    for number, each in enumerate(summary.evidence, start=1):
         rows = summary.matching_rows(number)
         wanted = 1 if each.rule.label == "outlier" else 0
         assert each.rows == len(rows)
@@ -188,21 +188,21 @@ def test_a_notebook_shows_the_table(table: dict[str, Any]) -> None:
 def test_matches_gives_the_rows_back_as_they_came(table: dict[str, Any], tmp_path: Path) -> None:
     frame = pd.DataFrame(table)
     summary = summarize(frame, labels="flagged")
-    rows = summary.matches(0)
+    rows = summary.matches(1)
     assert isinstance(rows, pd.DataFrame)
     assert len(rows) == summary.evidence[0].rows
-    assert isinstance(summarize(pl.DataFrame(table), labels="flagged").matches(0), pl.DataFrame)
+    assert isinstance(summarize(pl.DataFrame(table), labels="flagged").matches(1), pl.DataFrame)
     as_arrow = pa.Table.from_pandas(frame)
-    assert summarize(as_arrow, labels="flagged").matches(0).num_rows == len(rows)
+    assert summarize(as_arrow, labels="flagged").matches(1).num_rows == len(rows)
     frame.to_parquet(tmp_path / "t.parquet")
-    found = summarize(tmp_path / "t.parquet", labels="flagged").matches(0)
+    found = summarize(tmp_path / "t.parquet", labels="flagged").matches(1)
     assert found["id"].tolist() == rows["id"].tolist()
 
 
 def test_explain_says_why_and_why_not(table: dict[str, Any]) -> None:
     frame = pd.DataFrame(table)
     summary = summarize(frame, labels="flagged")
-    flagged = int(summary.matching_rows(0)[0])
+    flagged = int(summary.matching_rows(1)[0])
     said = str(summary.explain(frame.iloc[flagged]))
     assert said.startswith("Outlier by rule 1: amount")
     honest = int(np.flatnonzero(table["flagged"] == 0)[5])
@@ -222,7 +222,7 @@ def test_rows_without_a_label_are_left_out_and_named(table: dict[str, Any]) -> N
     assert any("40 rows" in note for note in summary.notes)
     rest = {name: values[40:] for name, values in data.items()}
     assert summary.rules == summarize(rest, labels=labels[40:]).rules
-    assert summary.matching_rows(0).min() >= 40
+    assert summary.matching_rows(1).min() >= 40
 
 
 def test_held_out_folds_tell_whether_rules_are_stable(table: dict[str, Any]) -> None:

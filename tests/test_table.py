@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from stair import StairError
 from stair.clauses import Among, Interval, Mentions, Period
 from stair.columns import Categories, Times, roundest_time
-from stair.table import choose_fields, encode, read_values
+from stair.io import from_object
+from stair.schema import Schema, Values
+from stair.table import choose_fields, encode, read_to_learn
 
 
 def _objects(*values: object) -> np.ndarray:
@@ -22,6 +25,12 @@ def _objects(*values: object) -> np.ndarray:
 
 
 N = 60
+
+
+def read(fields: Any, table: Any) -> Values:
+    return read_to_learn(Schema(fields), from_object(table))
+
+
 TABLE = {
     "amount": np.arange(N) / 4,
     "count": np.arange(N) % 7,
@@ -39,7 +48,7 @@ TABLE = {
 
 def test_kinds_are_told_by_what_a_column_holds() -> None:
     """Numbers, booleans, names, times, dates in text, and text; the useless ones are named."""
-    fields, left_out = choose_fields(TABLE)
+    fields, left_out = choose_fields(from_object(TABLE))
     assert {f.name: f.kind for f in fields} == {
         "amount": "number",
         "count": "number",
@@ -59,12 +68,14 @@ def test_kinds_are_told_by_what_a_column_holds() -> None:
 
 def test_what_a_person_says_comes_first() -> None:
     """include, exclude and kinds override the guess; a column that was named is never dropped."""
-    fields, left_out = choose_fields(TABLE, kinds={"count": "category", "id": "category"})
+    fields, left_out = choose_fields(
+        from_object(TABLE), kinds={"count": "category", "id": "category"}
+    )
     kinds = {f.name: f.kind for f in fields}
     assert kinds["count"] == kinds["id"] == "category"
-    fields, left_out = choose_fields(TABLE, include=["same", "amount"])
+    fields, left_out = choose_fields(from_object(TABLE), include=["same", "amount"])
     assert [f.name for f in fields] == ["amount", "same"]
-    fields, left_out = choose_fields(TABLE, exclude=["amount"])
+    fields, left_out = choose_fields(from_object(TABLE), exclude=["amount"])
     assert left_out["amount"] == "excluded"
     assert "amount" not in [f.name for f in fields]
 
@@ -80,13 +91,13 @@ def test_what_a_person_says_comes_first() -> None:
 )
 def test_wrong_names_get_one_sentence(options: dict[str, object], message: str) -> None:
     with pytest.raises(StairError, match=message):
-        choose_fields(TABLE, **options)  # type: ignore[arg-type]
+        choose_fields(from_object(TABLE), **options)  # type: ignore[arg-type]
 
 
 def test_hour_and_weekday_when_asked() -> None:
     """2024-01-01 was a Monday."""
-    fields, _ = choose_fields({"when": TABLE["when"]}, time_parts=True)
-    values = read_values(fields, {"when": TABLE["when"]})
+    fields, _ = choose_fields(from_object({"when": TABLE["when"]}), time_parts=True)
+    values = read(fields, {"when": TABLE["when"]})
     assert [f.name for f in fields] == ["when", "hour of when", "weekday of when"]
     assert values["hour of when"][:26].tolist() == [float(h) for h in [*range(24), 0, 1]]
     assert values["weekday of when"][[0, 23, 24, 59]].tolist() == [
@@ -96,18 +107,18 @@ def test_hour_and_weekday_when_asked() -> None:
 
 def test_infinite_numbers_are_refused_with_a_way_out() -> None:
     values = np.array([1.0, math.inf, 2.0, 3.0])
-    fields, _ = choose_fields({"amount": values})
+    fields, _ = choose_fields(from_object({"amount": values}))
     with pytest.raises(StairError, match=r'25% of "amount" is infinite\..*--exclude amount'):
-        read_values(fields, {"amount": values})
+        read(fields, {"amount": values})
 
 
 def test_kinds_that_do_not_fit_are_refused() -> None:
-    fields, _ = choose_fields(TABLE, kinds={"country": "number"}, include=["country"])
+    fields, _ = choose_fields(from_object(TABLE), kinds={"country": "number"}, include=["country"])
     with pytest.raises(StairError, match="should have numbers, but has 'DE'"):
-        read_values(fields, TABLE)
-    fields, _ = choose_fields(TABLE, kinds={"country": "time"}, include=["country"])
+        read(fields, TABLE)
+    fields, _ = choose_fields(from_object(TABLE), kinds={"country": "time"}, include=["country"])
     with pytest.raises(StairError, match="should have times like"):
-        read_values(fields, TABLE)
+        read(fields, TABLE)
 
 
 @given(st.integers(-(10**15), 10**15), st.integers(1, 10**14))
@@ -219,8 +230,8 @@ def test_terms_are_chosen_by_what_tells_the_classes_apart() -> None:
     """A cap on the terms keeps the telling ones; common words of both classes go first."""
     texts = [f"the order number {k} was {'refunded' if k % 5 == 0 else 'paid'}" for k in range(N)]
     labels = (np.arange(N) % 5 == 0).astype(np.int32)
-    fields, _ = choose_fields({"note": _objects(*texts)})
-    table = encode(fields, read_values(fields, {"note": _objects(*texts)}), labels, max_terms=2)
+    fields, _ = choose_fields(from_object({"note": _objects(*texts)}))
+    table = encode(Schema(fields), read(fields, {"note": _objects(*texts)}), labels, max_terms=2)
     assert {column.term for column in table.columns} == {"paid", "refunded"}  # type: ignore[union-attr]
     assert {column.attribute for column in table.columns} == {0}
 
@@ -228,7 +239,7 @@ def test_terms_are_chosen_by_what_tells_the_classes_apart() -> None:
 def test_numbers_as_categories_keep_their_type() -> None:
     """A zip code read as 1.0 because of a missing value is still the whole number 1."""
     raw = {"zip": np.array([1.0, 2.0, math.nan] * 10)}
-    fields, _ = choose_fields(raw, kinds={"zip": "category"})
-    values = read_values(fields, raw)["zip"]
+    fields, _ = choose_fields(from_object(raw), kinds={"zip": "category"})
+    values = read(fields, raw)["zip"]
     assert values[:3].tolist() == [1, 2, None]
     assert Interval("zip", low=1.0).covers(raw["zip"])[:3].tolist() == [False, True, False]

@@ -153,4 +153,4 @@ def test_a_clause_of_large_data_can_be_drawn(tmp_path: Path) -> None:
     options: dict[str, Any] = {"method": "cart", "include": ["amount"], "min_score": 0.2}
     sampled = stair.summarize(pattern, "label", engine="duckdb", **options)
     with pytest.raises(stair.StairError, match="not kept with an engine"):
-        sampled.plot_clause(0)
+        sampled.plot_clause(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from stair.errors import StairError
 from stair.export.json import SavedRules
 from stair.export.text import fine_percent, fit
-from stair.local import LocalRuleSet
-from stair.table import read_values
+from stair.io import Frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +23,7 @@ class Applied:
     labels: NDArray[Any]
     rules: NDArray[np.intp]
     coverage: NDArray[np.float64]  # the share of rows that each rule covers
+    notes: tuple[str, ...] = ()  # about values that are not what the rules were learned with
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The table with two more columns, under names that it does not have yet."""
@@ -35,34 +35,23 @@ class Applied:
         return table
 
 
-def apply_rules(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> Applied:
-    """Label every row. Only the columns that the rules speak of are needed."""
-    values, n_rows = _values(saved, columns), len(next(iter(columns.values())))
-    if values:
-        numbers = saved.rules.assign(values)
-        covered = saved.rules.covers(values).mean(axis=0)
-    else:  # no clause at all: the first rule covers everything, or the default speaks
-        numbers = np.full(n_rows, 0 if saved.rules.rules else -1, dtype=np.intp)
-        covered = np.ones(len(saved.rules))
-    return Applied(saved.rules.labels_of(numbers), numbers + 1, covered)
+def apply_rules(saved: SavedRules, table: Any) -> Applied:
+    """Label every row of a table. Only the columns that the rules speak of are needed."""
+    values = saved.rules.read(table)
+    numbers = saved.rules.assign(values)
+    covered = saved.rules.covers(values).mean(axis=0)
+    return Applied(saved.rules.labels_of(numbers), numbers + 1, covered, values.notes)
 
 
-def _values(saved: SavedRules, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    used = {clause.feature for rule in saved.rules for clause in rule.clauses}
-    if isinstance(saved.rules, LocalRuleSet):
-        used |= {axis.feature for axis in saved.rules.space.axes}
-    return read_values([f for f in saved.fields if f.name in used], columns)
-
-
-def explain_row(
-    saved: SavedRules, columns: Mapping[str, NDArray[Any]], n_rows: int, row: int, source: str
-) -> str:
+def explain_row(saved: SavedRules, frame: Frame, row: int) -> str:
     """Why this row (counted from 1) is, or is not, an outlier."""
-    if not 1 <= row <= n_rows:
-        raise StairError(f"{source} has rows 1 to {n_rows}, but row {row} was asked for")
-    one = {name: array[row - 1 : row] for name, array in columns.items()}
-    values = {name: array[0] for name, array in _values(saved, one).items()}
-    return f"Row {row}: {saved.rules.explain(values)}"
+    if not 1 <= row <= frame.n_rows:
+        raise StairError(
+            f"{frame.source} has rows 1 to {frame.n_rows}, but row {row} was asked for"
+        )
+    columns = {name: array[row - 1 : row] for name, array in frame.columns.items()}
+    one = replace(frame, columns=columns, n_rows=1)
+    return f"Row {row}: {saved.rules.explain(saved.rules.read(one))}"
 
 
 def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int) -> str:

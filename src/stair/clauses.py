@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -36,8 +37,9 @@ def name_in_words(feature: str) -> str:
 
 def number_in_words(value: float) -> str:
     """The shortest decimal that reads back to exactly this number."""
-    text = repr(float(value))
-    return text.removesuffix(".0")
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    return repr(float(value)).removesuffix(".0")
 
 
 def value_in_words(value: Any) -> str:
@@ -45,7 +47,8 @@ def value_in_words(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, int | float | np.number):
-        return number_in_words(float(value)) if value != int(value) else str(int(value))
+        whole = math.isfinite(value) and value == int(value)
+        return str(int(value)) if whole else number_in_words(float(value))
     return name_in_words(str(value))
 
 
@@ -53,7 +56,7 @@ def value_order(value: Any) -> tuple[str, Any]:
     """An order for categories of any type: the same on every run and every engine."""
     if isinstance(value, str):
         return ("text", value)
-    return ("number", float(value))
+    return ("number", value)
 
 
 def folded(text: str) -> str:
@@ -69,7 +72,9 @@ def _is_missing(value: Any) -> bool:
 class Interval:
     """low < x ≤ high; `missing` says whether a missing value is covered too.
 
-    An interval that is covered by missing values alone has low = high = ∞.
+    An infinite bound is none: it keeps nothing out. Whole numbers beyond 2**53 are ints, so that
+    every comparison is exact. An interval that is covered by missing values alone has
+    low = high = ∞.
     """
 
     feature: str
@@ -78,6 +83,8 @@ class Interval:
     missing: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _exact_bound(getattr(self, name)))
         if self.low < self.high:
             return
         if math.isnan(self.low) or math.isnan(self.high):
@@ -96,9 +103,9 @@ class Interval:
 
     def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these values (missing = NaN) the clause covers."""
-        x = np.asarray(values, dtype=np.float64)
-        inside = (x > self.low) & (x <= self.high)
-        return inside | np.isnan(x) if self.missing else inside
+        cell, allowed = Interval.cells([self], values)
+        covered: NDArray[np.bool_] = allowed[0][cell]
+        return covered
 
     def __and__(self, other: Interval) -> Interval:
         """Both at once."""
@@ -122,8 +129,7 @@ class Interval:
 
     def value_in_words(self, value: Any) -> str | None:
         """A value as a person reads it, None where it is missing."""
-        x = math.nan if value is None else float(value)
-        return None if math.isnan(x) else number_in_words(x)
+        return None if _is_missing(value) else number_in_words(value)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -133,18 +139,44 @@ class Interval:
     @staticmethod
     def cells(clauses: Sequence[Interval], values: NDArray[Any]) -> Cells:
         """The cell of each value among all the bounds, and which clause allows which cell."""
-        x = np.asarray(values, dtype=np.float64)
-        bounds = {b for c in clauses for b in (c.low, c.high) if math.isfinite(b)}
-        edges = np.array(sorted(bounds), dtype=np.float64)
-        cell = np.searchsorted(edges, x, side="left")
-        cell[np.isnan(x)] = len(edges) + 1
-        tops = np.append(edges, math.inf)
-        low = np.array([c.low for c in clauses])[:, None]
-        high = np.array([c.high for c in clauses])[:, None]
-        allowed = np.empty((len(clauses), len(edges) + 2), dtype=np.bool_)
-        allowed[:, :-1] = (tops > low) & (tops <= high)
-        allowed[:, -1] = [c.missing for c in clauses]
-        return cell, allowed
+        edges = sorted({b for c in clauses for b in (c.low, c.high) if math.isfinite(b)})
+        place: dict[float, int] = {edge: k for k, edge in enumerate(edges)}
+        allowed = np.zeros((len(clauses), len(edges) + 2), dtype=np.bool_)
+        for row, clause in zip(allowed, clauses, strict=True):
+            if not clause.only_missing:  # a cell ends at the edge of its number
+                row[place.get(clause.low, -1) + 1 : place.get(clause.high, len(edges)) + 1] = True
+            row[-1] = clause.missing
+        return _cells_between(edges, np.asarray(values)), allowed
+
+
+def _exact_bound(bound: float) -> float:
+    """A bound as float64 where that holds it exactly, else as a whole number."""
+    if isinstance(bound, int | np.integer) and abs(int(bound)) > 2**53:
+        return int(bound)
+    return float(bound)
+
+
+def _cells_between(edges: Sequence[float], x: NDArray[Any]) -> NDArray[np.intp]:
+    """How many edges lie below each number, compared exactly; one more than all where missing."""
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
+        limits = np.iinfo(x.dtype)
+        inside = [math.floor(e) for e in edges if limits.min <= e <= limits.max]
+        n_below = sum(e < limits.min for e in edges)
+        found: NDArray[np.intp] = np.searchsorted(np.array(inside, dtype=x.dtype), x) + n_below
+        return found
+    if x.dtype.kind == "O":
+        listed = (len(edges) + 1 if _is_missing(v) else bisect_left(edges, v) for v in x.tolist())
+        return np.fromiter(listed, np.intp, len(x))
+    x = x.astype(np.float64, copy=False)
+    cell = np.searchsorted(np.array([_at_most(e) for e in edges], dtype=np.float64), x)
+    cell[np.isnan(x)] = len(edges) + 1
+    return cell
+
+
+def _at_most(edge: float) -> float:
+    """The largest float64 that is not above a number: it has the same float64s below it."""
+    near = float(edge)
+    return near if near <= edge else math.nextafter(near, -math.inf)
 
 
 @dataclass(frozen=True, slots=True)

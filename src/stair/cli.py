@@ -280,13 +280,15 @@ def apply(
         with ProgressLine(quiet=quiet) as progress:
             saved = _saved(rules)
             progress(f"reading {file.name}")
-            frame = io.read(file, table=table, query=query)
+            frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
             progress("applying the rules")
-            applied = apply_rules(saved, frame.columns)
+            applied = apply_rules(saved, frame)
             if output is not None:
                 io.write_table(output, applied.with_columns(frame.columns))
         if not quiet:
             typer.echo(coverage_table(saved, applied, frame.source, _width()))
+            for note in (*saved.notes, *applied.notes):
+                typer.echo(f" Note: {note}.")
             if output is not None:
                 typer.echo(f" Wrote {output}.")
 
@@ -352,8 +354,8 @@ def explain(
         from stair.apply import explain_row
 
         saved = _saved(rules)
-        frame = io.read(file, table=table, query=query)
-        typer.echo(explain_row(saved, frame.columns, frame.n_rows, row, frame.source))
+        frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
+        typer.echo(explain_row(saved, frame, row))
 
 
 @app.command()

@@ -153,6 +153,6 @@ def roundest_time(below: int, above: int) -> np.datetime64:
         ]
         inside = [at for at in near if below <= at < above]
         if inside:
-            best = min(inside, key=lambda at: abs(at - (below + above) / 2))
+            best = min(inside, key=lambda at: abs(2 * at - below - above))
             return np.datetime64(best, "us")
     return middle

@@ -21,6 +21,8 @@ def shortest_between(a: float, b: float) -> float:
     """
     if not a < b:
         raise ValueError(f"there is no number in [{a}, {b})")
+    if isinstance(a, int) and isinstance(b, int) and max(-a, b) > 2**53:
+        return _roundest_whole(a, b)
     middle = a / 2 + b / 2
     if not a <= middle < b:  # neighbours in floating point
         return a
@@ -38,6 +40,17 @@ def shortest_between(a: float, b: float) -> float:
         if choices:
             return min(choices, key=lambda c: (_decimals(c), abs(c - middle), c)) + 0.0
     return a
+
+
+def _roundest_whole(a: int, b: int) -> int:
+    """The same among whole numbers that are not all exact as floats."""
+    step: int = 10 ** len(str(max(-a, b)))
+    while True:
+        below = (a + b) // 2 // step * step
+        near = [c for c in (below, below + step) if a <= c < b]
+        if near:
+            return min(near, key=lambda c: (abs(2 * c - a - b), c))
+        step //= 10
 
 
 def _whole_numbers(a: float, b: float, middle: float) -> list[float]:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair import io
+from stair.conversion import is_missing
 from stair.errors import StairError, no_such_column
 from stair.labels import Labels, labels_from_scores, read_labels
-from stair.learn import Progress, Values
-from stair.table import Field, choose_fields, is_missing, read_values
+from stair.learn import Progress
+from stair.schema import Schema, Values
+from stair.table import choose_fields, read_to_learn
 from stair.verdicts import labels_from_detector
 
 
@@ -28,7 +30,7 @@ class Given:
     data: Any  # as it was given, or the frame that was read from a file
     frame: io.Frame
     verdict: Labels
-    fields: tuple[Field, ...]
+    schema: Schema
     left_out: Mapping[str, str]
     n_columns: int
     source: str
@@ -45,7 +47,7 @@ class Given:
             self,
             verdict=replace(self.verdict, codes=whole, notes=(*self.verdict.notes, note)),
             rows=self.rows[kept],
-            values={name: array[kept] for name, array in self.values.items()},
+            values=self.values.take(kept),
             codes=codes[kept].astype(np.int32),
         )
 
@@ -74,20 +76,25 @@ def take_in(
     verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
                                   include, exclude, random_state, say)  # fmt: skip
     columns = {column: array for column, array in frame.columns.items() if column not in taken}
+    told = replace(frame, columns=columns)  # all but the verdict
+    if include is not None:
+        include = [n for n in include if n not in taken]
     fields, left_out = choose_fields(
-        columns, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
+        told, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
         time_parts=time_parts,
     )  # fmt: skip
     left_out |= {column: "excluded" for column in exclude if column not in frame.columns}
     rows = np.flatnonzero(verdict.codes >= 0)
-    values = read_values(fields, columns)
+    schema = Schema(fields, tuple(frame.columns))
+    values = read_to_learn(schema, told)
+    notes = values.notes
     if len(rows) < frame.n_rows:
-        values = {column: array[rows] for column, array in values.items()}
+        values = values.take(rows)
     return Given(
         data=frame if isinstance(data, str | Path) else data,
-        frame=frame,
+        frame=replace(frame, notes=(*frame.notes, *notes)),
         verdict=verdict,
-        fields=fields,
+        schema=schema.remembering(values),
         left_out=left_out,
         n_columns=len(columns),
         source=name or frame.source,
@@ -195,11 +202,12 @@ def _matrix(
 ) -> tuple[NDArray[np.float64], list[str]]:
     """The table as plain numbers for a detector: missing values at the median, categories by how
     rare they are, text left out."""
-    fields, _ = choose_fields(frame.columns, include=include, exclude=exclude, kinds=kinds)
+    fields, _ = choose_fields(frame, include=include, exclude=exclude, kinds=kinds)
     parts: list[NDArray[np.float64]] = []
     names: list[str] = []
-    for name, array in read_values(fields, frame.columns).items():
-        kind = next(f.kind for f in fields if f.name == name)
+    values = read_to_learn(Schema(fields), frame)
+    for name, kind in ((f.name, f.kind) for f in fields):
+        array = values[name]
         if kind == "text":
             continue
         if kind == "category":

@@ -18,13 +18,13 @@ from stair.localize import LOCALITY, local_rules
 from stair.objective import f1
 from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.schema import Schema, Values
 from stair.shortest import shortest_tree
-from stair.table import Field, encode
+from stair.table import encode
 
 METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
 Progress: TypeAlias = Callable[[str], None]
-Values: TypeAlias = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Learned(NamedTuple):
 class Learner:
     """A method with its settings: values and class codes in, rules out."""
 
-    fields: tuple[Field, ...]
+    schema: Schema
     method: str
     min_score: float
     max_rule_length: int
@@ -96,14 +96,13 @@ class Learner:
             return self._distilled(values, codes)
         if self.method == "local":
             return self._local(values, codes)
-        names = tuple(f.name for f in self.fields)
         learners = {"stair": self._stair, "refined": self._refined}
         leaves, default, trace = learners.get(self.method, self._tree)(values, codes)
         classes, positive = self.labels.classes, self.labels.positive
-        return Learned(rule_set_of(leaves, classes, names, default, positive), trace)
+        return Learned(rule_set_of(leaves, classes, self.schema, default, positive), trace)
 
     def _distilled(self, values: Values, codes: NDArray[np.int32]) -> Learned:
-        table = encode(self.fields, values, codes)
+        table = encode(self.schema, values, codes)
         self.say("distilling")
         found = distill(
             table.columns,
@@ -111,7 +110,7 @@ class Learner:
             codes,
             values,
             classes=self.labels.classes,
-            features=tuple(f.name for f in self.fields),
+            schema=self.schema,
             positive=self.labels.positive,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
@@ -132,7 +131,7 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         if self.max_total_length is not None:
             raise StairError("method refined has no limit on the total length; leave it out")
-        table = encode(self.fields, values, codes)
+        table = encode(self.schema, values, codes)
         n_classes = len(self.labels.classes)
         leaves, default, growth = shortest_tree(
             lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
@@ -148,7 +147,7 @@ class Learner:
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = encode(self.fields, values, codes)
+        table = encode(self.schema, values, codes)
         engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
         growth = grow(
             engine,
@@ -164,7 +163,7 @@ class Learner:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
-            encode(self.fields, values, codes),
+            encode(self.schema, values, codes),
             codes,
             self.labels.classes,
             positive=self.labels.positive,
@@ -184,15 +183,15 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         from stair.trees import cart_leaves, id3_leaves
 
-        other = [f.name for f in self.fields if f.kind != "number"]
+        other = [f.name for f in self.schema.fields if f.kind != "number"]
         if other:
             raise StairError(
                 f'method "{self.method}" takes numbers only, but {", ".join(other)} '
                 "are not; exclude them or use method stair"
             )
         self.say(f"learning: {self.method}")
-        X = np.column_stack([values[f.name] for f in self.fields])
-        names = [f.name for f in self.fields]
+        names = self.schema.names
+        X = np.column_stack([values[name] for name in names])
         positive, floor = self.labels.positive, self.min_score
         if self.method == "id3":
             found = id3_leaves(
@@ -245,7 +244,7 @@ def held_out_scores(
     splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
     for number, (train, test) in enumerate(splitter.split(codes, codes), start=1):
         say(f"checking on rows kept aside: fold {number} of {folds}")
-        rules = learn({n: a[train] for n, a in values.items()}, codes[train]).rules
-        predicted = predicted_classes(rules, {n: a[test] for n, a in values.items()})
+        rules = learn(values.take(train), codes[train]).rules
+        predicted = predicted_classes(rules, values.take(test))
         scores.append(score_of_classes(predicted, codes[test], learn.labels.positive))
     return tuple(scores)

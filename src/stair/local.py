@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.match import all_matches, first_match
-from stair.rules import Explanation, Rows, RuleSet
+from stair.rules import Explanation, RuleSet, one_row
 from stair.space import Space
 
 NOWHERE: Final = Space(())
@@ -40,6 +40,11 @@ class LocalRuleSet(RuleSet):
     assigned: float = math.nan
     routed: float = math.nan
 
+    @property
+    def used(self) -> frozenset[str]:
+        mine = frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+        return mine | {axis.feature for axis in self.space.axes}
+
     def spans(self) -> Iterator[tuple[int, int]]:
         """Where the rules of each partition start and end."""
         start = 0
@@ -49,26 +54,27 @@ class LocalRuleSet(RuleSet):
 
     def route(self, X: Any) -> NDArray[np.intp]:
         """The number of the partition of each row: the nearest center, the first of equals."""
-        table = Rows(X, self.features)
+        values = self.read(X)
         centers = np.array([partition.center for partition in self.partitions])
-        distances = self.space.distances(self.space.place(table.get), centers)
+        distances = self.space.distances(self.space.place(values.__getitem__), centers)
         nearest: NDArray[np.intp] = distances.argmin(axis=1)
         return nearest
 
     def assign(self, X: Any) -> NDArray[np.intp]:
-        table = Rows(X, self.features)
-        routed = self.route(X)
-        numbers = np.full(table.n_rows, -1, dtype=np.intp)
+        values = self.read(X)
+        routed = self.route(values)
+        numbers = np.full(values.n_rows, -1, dtype=np.intp)
         for number, (start, stop) in enumerate(self.spans()):
             rows = np.flatnonzero(routed == number)
-            found = first_match(self.rules[start:stop], table.take(rows).get, len(rows))
+            here = values.take(rows)
+            found = first_match(self.rules[start:stop], here.__getitem__, len(rows))
             numbers[rows] = np.where(found >= 0, found + start, -1)
         return numbers
 
     def covers(self, X: Any) -> NDArray[np.bool_]:
-        table = Rows(X, self.features)
-        covered = all_matches(self.rules, table.get, table.n_rows)
-        routed = self.route(X)
+        values = self.read(X)
+        covered = all_matches(self.rules, values.__getitem__, values.n_rows)
+        routed = self.route(values)
         for number, (start, stop) in enumerate(self.spans()):
             covered[:, start:stop] &= (routed == number)[:, None]
         return covered
@@ -77,15 +83,16 @@ class LocalRuleSet(RuleSet):
         """The plain rules of one partition."""
         start, stop = list(self.spans())[number]
         return RuleSet(
-            self.rules[start:stop], self.classes, self.features, self.default, self.totals,
+            self.rules[start:stop], self.classes, self.schema, self.default, self.totals,
             self.positive,
         )  # fmt: skip
 
     def explain(self, row: Any) -> Explanation:
         """Which partition a row is in, which of its rules decides, and why."""
-        number = int(self.route(Rows.one(row))[0])
+        values = self.read(one_row(row, self.schema))
+        number = int(self.route(values)[0])
         start, _ = list(self.spans())[number]
-        found = self.of_partition(number).explain(row)
+        found = self.of_partition(number).explain(values)
         words = self.partitions[number].description
         return replace(
             found,

@@ -52,7 +52,7 @@ def local_rules(
             "expected at most one partition for each row"
         )
     space = space_of(
-        [(f.name, f.kind) for f in table.fields],
+        [(f.name, f.kind) for f in table.schema.fields],
         table.values.__getitem__,
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
     )
@@ -87,7 +87,6 @@ def _rule_set(
     local: Local,
 ) -> LocalRuleSet:
     """The rules with counts of the rows that are routed to them, which is what a new row gets."""
-    names = tuple(f.name for f in table.fields)
     counts = np.bincount(codes, minlength=len(classes))
     default = 1 - positive if positive is not None else int(counts.argmax())
     routed = space.distances(places, local.centers).argmin(axis=1)
@@ -97,14 +96,14 @@ def _rule_set(
         rows = np.flatnonzero(routed == number)
         part = rule_set_of(
             [_recounted(leaf, table, codes, rows, len(classes)) for leaf in leaves],
-            classes, names, default, positive,
+            classes, table.schema, default, positive,
         )  # fmt: skip
         rules += part.rules
         words = describe(table, routed == number) if len(local.leaves) > 1 else "all rows"
         center = tuple(local.centers[number].tolist())
         partitions.append(Partition(center, float(len(rows)), len(part.rules), words))
     return LocalRuleSet(
-        tuple(rules), classes, names, classes[default], tuple(counts.astype(float).tolist()),
+        tuple(rules), classes, table.schema, classes[default], tuple(counts.astype(float).tolist()),
         None if positive is None else classes[positive],
         tuple(partitions), space, local.assigned, local.routed,
     )  # fmt: skip
@@ -128,7 +127,7 @@ def describe(table: Table, inside: NDArray[np.bool_]) -> str:
     if rule is not None:
         return rule
     differences = sorted(
-        (d for f in table.fields if (d := _difference(table, f.name, f.kind, inside))),
+        (d for f in table.schema.fields if (d := _difference(table, f.name, f.kind, inside))),
         key=lambda pair: -pair[0],
     )
     return ", ".join(words for _, words in differences[:MOST_DIFFERENCES])
@@ -154,6 +153,7 @@ def _difference(
     """How much an attribute differs inside, and how to say it."""
     array = table.values[name]
     if kind == "number":
+        array = array.astype(np.float64)
         mine, theirs = (part[~np.isnan(part)] for part in (array[inside], array[~inside]))
         if not mine.size or not theirs.size:
             return None

@@ -16,6 +16,7 @@ from stair.export.text import percent
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
+    from stair.rules import Rule
     from stair.summary import Summary
 
 # t-SNE takes minutes beyond a few thousand rows; the map is of a sample then, and says so.
@@ -120,20 +121,18 @@ def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
 
 
 def plot_clause(
-    summary: Summary, rule: int, clause: int = 0, path: str | Path | None = None
+    summary: Summary, rule: int | Rule, clause: int = 1, path: str | Path | None = None
 ) -> Any:
     """A clause's attribute: outliers above, inliers below, what the clause covers in full colour.
 
-    Rules and clauses are counted from 0, as in `summary.rules[rule].clauses[clause]`.
+    Rules and clauses are counted from 1.
     """
     rules = summary.rules
-    if not 0 <= rule < len(rules):
-        raise StairError(f"rule {rule} is not there; rules are 0 to {len(rules) - 1}")
-    clauses = rules[rule].clauses
-    if not 0 <= clause < len(clauses):
-        raise StairError(f"rule {rule} has {len(clauses)} clauses, counted from 0; got {clause}")
-    wanted = clauses[clause]
-    label = rules[rule].label if rules.positive is None else rules.positive
+    asked = rules.rules[rules.place_of(rule)]
+    if not 1 <= clause <= len(asked.clauses):
+        raise StairError(f"the rule has clauses 1 to {len(asked.clauses)}, but not {clause}")
+    wanted = asked.clauses[clause - 1]
+    label = asked.label if rules.positive is None else rules.positive
     group = rules.classes.index(label)
     found = summary._distributions()
     chart = found.chart(wanted, group)

@@ -1,13 +1,12 @@
 """Rules as values: what a rule is, what it covers, what it predicts and why.
 
-A rule is immutable data, never a string and never a tree node. It needs numpy alone: tables come
-as a 2-D array (columns by position) or as anything that gives a column for a name.
+A rule is immutable data, never a string and never a tree node. A rule set carries the schema that
+it was learned with, and reads whatever it is asked about by that schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, objection, reason
+from stair.errors import StairError, folded
 from stair.match import all_matches, first_match
+from stair.schema import Schema, Values
 
 Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
 
@@ -70,9 +71,15 @@ class Rule:
         return self.hits / self.rows if self.rows else float("nan")
 
     def covers(self, X: Any, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
-        """Which rows of a table the rule covers; an array needs the names of its columns."""
-        table = Rows(X, features)
-        return all_matches([self], table.get, table.n_rows)[:, 0]
+        """Which rows of a table the rule covers; an array needs the names of its columns.
+
+        What the columns are is told from the clauses; a `RuleSet` knows it.
+        """
+        names = self.features if features is None else tuple(features)
+        if features is None and isinstance(X, np.ndarray | list | tuple):
+            raise StairError("an array has no column names; pass features=[...]")
+        schema = Schema.of_clauses(names, self.clauses)
+        return RuleSet((self,), (self.label,), schema, self.label, (0.0,)).covers(X)[:, 0]
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.clauses)) or "everything"
@@ -110,19 +117,40 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules over the columns `features`; a row that no rule covers gets the `default` label.
+    """Rules over the fields of `schema`; a row that no rule covers gets the `default` label.
 
     The rules of STAIR are disjoint and cover every training row. `positive` is the outlier
     class, or None where there are more than two classes; `totals` are the training rows (or
-    weights) of each class.
+    weights) of each class. Where names are given in place of a schema, what they are is told from
+    the clauses.
     """
 
     rules: tuple[Rule, ...]
     classes: tuple[Label, ...]
-    features: tuple[str, ...]
+    schema: Schema
     default: Label
     totals: tuple[float, ...]
     positive: Label | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.schema
+        if not isinstance(given, Schema):
+            clauses = (clause for rule in self.rules for clause in rule.clauses)
+            object.__setattr__(self, "schema", Schema.of_clauses(given, clauses))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return self.schema.names
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The names of the fields that must be known to label a row."""
+        return frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+
+    def read(self, table: Any) -> Values:
+        """What the rules need of a table of any kind, as they compare it."""
+        return self.schema.read(table, self.used)
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -135,6 +163,16 @@ class RuleSet:
 
     def __getitem__(self, number: int) -> Rule:
         return self.rules[number]
+
+    def place_of(self, rule: int | Rule) -> int:
+        """Where a rule stands in `rules`, given itself or by its number, which counts from 1."""
+        if isinstance(rule, Rule):
+            if rule not in self.rules:
+                raise StairError(f"{rule} is none of these rules")
+            return self.rules.index(rule)
+        if isinstance(rule, bool) or not 1 <= rule <= len(self.rules):
+            raise StairError(f"there are rules 1 to {len(self.rules)}, but not {rule!r}")
+        return int(rule) - 1
 
     @property
     def total_length(self) -> int:
@@ -170,13 +208,13 @@ class RuleSet:
 
     def assign(self, X: Any) -> NDArray[np.intp]:
         """The number of the first rule that covers each row, −1 where none does."""
-        table = Rows(X, self.features)
-        return first_match(self.rules, table.get, table.n_rows)
+        values = self.read(X)
+        return first_match(self.rules, values.__getitem__, values.n_rows)
 
     def covers(self, X: Any) -> NDArray[np.bool_]:
         """A (rows × rules) matrix: which rule covers which row."""
-        table = Rows(X, self.features)
-        return all_matches(self.rules, table.get, table.n_rows)
+        values = self.read(X)
+        return all_matches(self.rules, values.__getitem__, values.n_rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
@@ -201,29 +239,29 @@ class RuleSet:
 
     def explain(self, row: Any) -> Explanation:
         """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
-        table = Rows(_one_row(row), self.features)
-        matches = np.flatnonzero(all_matches(self.rules, table.get, 1)[0])
+        values = self.read(one_row(row, self.schema))
+        matches = np.flatnonzero(all_matches(self.rules, values.__getitem__, 1)[0])
         number, label = None, self.default
         reasons: tuple[str, ...] = ()
         if matches.size:
             number = int(matches[0]) + 1
             rule = self.rules[number - 1]
             label = rule.label
-            reasons = tuple(reason(c, table.value(c.feature)) for c in rule.clauses)
-        nearest, misses = (None, ()) if label == self.positive else self._nearest(table)
+            reasons = tuple(reason(c, _plain(values[c.feature][0])) for c in rule.clauses)
+        nearest, misses = (None, ()) if label == self.positive else self._nearest(values)
         return Explanation(label, self.label_name(label), number, reasons, nearest, misses)
 
-    def _nearest(self, table: Rows) -> tuple[int | None, tuple[str, ...]]:
+    def _nearest(self, values: Values) -> tuple[int | None, tuple[str, ...]]:
         """The outlier rule with the fewest clauses that the row does not meet, and those."""
         failing = [
-            (number, [c for c in rule.clauses if not c.covers(table.get(c.feature))[0]])
+            (number, [c for c in rule.clauses if not c.covers(values[c.feature])[0]])
             for number, rule in enumerate(self.rules, start=1)
             if self.positive is not None and rule.label == self.positive
         ]
         if not failing:
             return None, ()
         number, clauses = min(failing, key=lambda pair: len(pair[1]))
-        return number, tuple(objection(c, table.value(c.feature)) for c in clauses)
+        return number, tuple(objection(c, _plain(values[c.feature][0])) for c in clauses)
 
     def __str__(self) -> str:
         lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
@@ -241,7 +279,7 @@ class Leaf(NamedTuple):
 def rule_set_of(
     leaves: Sequence[Leaf],
     classes: tuple[Label, ...],
-    features: tuple[str, ...],
+    schema: Schema,
     default: int,
     positive: int | None,
 ) -> RuleSet:
@@ -253,84 +291,28 @@ def rule_set_of(
     ]
     outlier = None if positive is None else classes[positive]
     totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
-    return RuleSet(tuple(rules), classes, features, classes[default], totals, outlier)
+    return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
 
 
-class Rows:
-    """A table seen as columns by name, whatever it is."""
-
-    @staticmethod
-    def one(row: Any) -> Any:
-        """A row as a table of one row: a sequence of values, a mapping, a Series, a frame."""
-        return _one_row(row)
-
-    def __init__(self, X: Any, features: Sequence[str] | None) -> None:
-        self._table = X
-        self._place: dict[str, int] | None = None
-        self._chosen: NDArray[np.intp] | None = None
-        if isinstance(X, np.ndarray | list | tuple):
-            array = np.asarray(X)
-            if array.ndim != 2:
-                raise ValueError(
-                    f"expected a table with rows and columns, got {array.ndim} dimension(s); "
-                    "a single row goes in as [row]"
-                )
-            if features is None:
-                raise ValueError("an array has no column names; pass features=[...]")
-            if array.shape[1] != len(features):
-                raise ValueError(
-                    f"X has {array.shape[1]} columns, but these rules expect {len(features)}"
-                )
-            self._table = array
-            self._place = {name: j for j, name in enumerate(features)}
-            self.n_rows: int = array.shape[0]
-        else:
-            self.n_rows = _n_rows(X)
-
-    def get(self, name: str) -> NDArray[Any]:
-        values = self._whole(name)
-        return values if self._chosen is None else values[self._chosen]
-
-    def _whole(self, name: str) -> NDArray[Any]:
-        if self._place is not None:
-            values: NDArray[Any] = self._table[:, self._place[name]]
-            return values
-        try:
-            return np.asarray(self._table[name])
-        except (KeyError, IndexError) as error:
-            raise ValueError(f"the rules need a column {name!r}, which the table lacks") from error
-
-    def take(self, rows: NDArray[np.intp]) -> Rows:
-        """Some of the rows."""
-        part = copy(self)
-        part._chosen = rows if self._chosen is None else self._chosen[rows]
-        part.n_rows = len(rows)
-        return part
-
-    def value(self, name: str) -> Any:
-        value = self.get(name)[0]
-        return value.item() if isinstance(value, np.generic) else value
-
-
-def _n_rows(X: Any) -> int:
-    if isinstance(X, dict):
-        return len(next(iter(X.values()), ()))
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+def one_row(row: Any, schema: Schema) -> Any:
+    """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
+    if isinstance(row, Values):
+        return row
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        is_table = row and all(isinstance(v, np.ndarray) and v.ndim for v in row.values())
+        return row if is_table else [dict(row)]
+    if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
+        names = [field.source for field in schema.fields if field.part is None]
+        if len(row) != len(names):
+            raise StairError(
+                f"the row has {len(row)} values, expected {len(names)} ({folded(names)}); "
+                "give it as a mapping of names to values"
+            )
+        return [dict(zip(names, row, strict=True))]
+    return row
 
 
 def _plain(value: Any) -> Any:
-    """None for pandas' own words for a missing value, which compare with nothing."""
-    return None if type(value).__name__ in ("NAType", "NaTType") else value
-
-
-def _one_row(row: Any) -> Any:
-    """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
-    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
-        row = row.to_dict()
-    if isinstance(row, dict):
-        return {name: np.asarray([_plain(value)]) for name, value in row.items()}
-    if isinstance(row, np.ndarray) and row.ndim == 1:
-        return row[None, :]
-    if isinstance(row, list | tuple) and not (row and isinstance(row[0], list | tuple)):
-        return [list(row)]
-    return row
+    return value.item() if isinstance(value, np.generic) else value

@@ -36,7 +36,7 @@ from stair.local import LocalRuleSet
 from stair.localize import LOCALITY
 from stair.objective import reaches
 from stair.rules import Explanation, Rule, RuleSet
-from stair.table import Field, read_values
+from stair.schema import Field, Values
 from stair.tallies import Tally
 
 
@@ -45,7 +45,6 @@ class Summary(Endings):
     """Rules with their evidence and where they come from. Print it, or ask it about a row."""
 
     rules: RuleSet
-    fields: tuple[Field, ...]
     evidence: tuple[RuleEvidence, ...]
     rest: Rest
     method: str
@@ -63,7 +62,7 @@ class Summary(Endings):
     unexplained: int  # outliers that no outlier rule covers
     certificate: Certificate | None = None  # of distilled rules: how short they could be
     held_out: tuple[float, ...] = ()  # the score of each fold on rows kept aside
-    _values: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: Any = field(default=None, repr=False)
     _unexplained: NDArray[np.bool_] = field(
@@ -72,6 +71,11 @@ class Summary(Endings):
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What the rules may speak of."""
+        return self.rules.schema.fields
 
     @property
     def floor_reached(self) -> bool:
@@ -90,20 +94,13 @@ class Summary(Endings):
 
     def explain(self, row: Any) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
-        table = io.from_object(_row_as_table(row, self)).columns
-        used = {clause.feature for rule in self.rules for clause in rule.clauses}
-        if isinstance(self.rules, LocalRuleSet):
-            used |= {axis.feature for axis in self.rules.space.axes}
-        fields = [f for f in self.fields if f.name in used]
-        values = read_values(fields, table)
-        return self.rules.explain({name: array[0] for name, array in values.items()})
+        return self.rules.explain(row)
 
     def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
-        """The row numbers (from 0) that a rule covers, the first of which is rule 0."""
+        """The row numbers (from 0) that a rule covers; the rule itself, or its number from 1."""
         self._check_rows()
-        if isinstance(rule, Rule):
-            rule = self.rules.rules.index(rule)
-        return self._rows[np.flatnonzero(self.rules.covers(self._values)[:, rule])]
+        place = self.rules.place_of(rule)
+        return self._rows[np.flatnonzero(self.rules.covers(self._values)[:, place])]
 
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""
@@ -183,8 +180,11 @@ class Summary(Endings):
 
         return plot_coverage(self, path)
 
-    def plot_clause(self, rule: int, clause: int = 0, path: str | Path | None = None) -> Any:
-        """How a clause's attribute is distributed, outliers over inliers; needs matplotlib."""
+    def plot_clause(self, rule: int | Rule, clause: int = 1, path: str | Path | None = None) -> Any:
+        """How a clause's attribute is distributed, outliers over inliers; needs matplotlib.
+
+        Rules and clauses are counted from 1.
+        """
         from stair.plot import plot_clause
 
         return plot_clause(self, rule, clause, path)
@@ -343,7 +343,7 @@ def summarize(
         table=table, query=query, name=name, say=say,
     )  # fmt: skip
     learn = Learner(
-        given.fields, method, min_score, max_rule_length, max_total_length, given.verdict, say,
+        given.schema, method, min_score, max_rule_length, max_total_length, given.verdict, say,
         n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
     )  # fmt: skip
     learned = learn(given.values, given.codes)
@@ -370,7 +370,6 @@ def summary_of(
     missed = (codes == positive) & (predicted != positive)
     return Summary(
         rules=rules,
-        fields=given.fields,
         evidence=evidence_of(rules, values, codes, given.verdict),
         rest=rest_of(rules, values, codes),
         method=settings["method"],
@@ -427,24 +426,6 @@ def library_versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scikit-learn": version("scikit-learn"),
     }
-
-
-def _row_as_table(row: Any, summary: Summary) -> Any:
-    """One row, however it is given, as a table of one row."""
-    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:  # a pandas Series
-        row = row.to_dict()
-    if isinstance(row, Mapping):
-        is_table = all(isinstance(value, np.ndarray) and value.ndim for value in row.values())
-        return row if is_table else [dict(row)]
-    if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
-        names = [f.source for f in summary.fields if f.part is None]
-        if len(row) != len(names):
-            raise StairError(
-                f"the row has {len(row)} values, expected {len(names)} ({', '.join(names)}); "
-                "give it as a mapping of names to values"
-            )
-        return [dict(zip(names, row, strict=True))]
-    return row
 
 
 def _take(data: Any, rows: NDArray[np.intp]) -> Any:

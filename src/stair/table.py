@@ -8,54 +8,37 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
-from stair.columns import Absence, Categories, Column, Numbers, Term, Times
-from stair.errors import StairError, did_you_mean, no_such_column
-
-Kind: TypeAlias = Literal["number", "category", "time", "text"]
-KINDS: Final[tuple[str, ...]] = get_args(Kind)
-Part: TypeAlias = Literal["hour", "weekday"]
-
-WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+from stair.columns import Absence, Binned, Categories, Column, Numbers, Term, Times
+from stair.conversion import EXACT, Part, is_missing, type_of_column
+from stair.errors import StairError, no_such_column
+from stair.io.frame import Frame
+from stair.io.values import moment, whole_numbers
+from stair.schema import KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
 MAX_TERMS: Final = 50
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
 
-ISO_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One attribute: its name in the rules, its kind, and the table's column it comes from."""
-
-    name: str
-    kind: Kind
-    source: str
-    part: Part | None = None
-
-    def values(self, table: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """The field's values in a table of raw columns, as the rules' clauses read them."""
-        if self.source not in table:
-            hint = did_you_mean(self.source, table)
-            raise StairError(f'the rules need a column "{self.source}", which is not there.{hint}')
-        raw = table[self.source]
-        if self.part is not None:
-            return part_of(_as_times(raw, self.source), self.part)
-        read: NDArray[Any] = _READERS[self.kind](raw, self.source)
-        return read
+# The shape of a time; whether there is such a day is another question.
+ISO_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+# Of texts that look like times at least this share must be times; the rest is missing then.
+TRUE_TIMES: Final = 0.9
 
 
 def choose_fields(
-    table: Mapping[str, NDArray[Any]],
+    frame: Frame,
     *,
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
@@ -63,10 +46,12 @@ def choose_fields(
     time_parts: bool = False,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of a table, and what was left out with the reason why."""
+    table, was = frame.columns, frame.types
     return fields_among(
         table,
         lambda name: _kind_of(table[name]),
-        lambda name, kind: _why_useless(table[name], kind),
+        lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
+        lambda name, kind: _why_useless(table[name], was.get(name, ""), kind),
         include=include,
         exclude=exclude,
         kinds=kinds,
@@ -77,6 +62,7 @@ def choose_fields(
 def fields_among(
     names: Collection[str],
     kind_of: Callable[[str], str],
+    type_of: Callable[[str, str], str],
     why_useless: Callable[[str, str], str | None],
     *,
     include: Collection[str] | None,
@@ -102,15 +88,16 @@ def fields_among(
         if include is not None and name not in include:
             continue
         wanted = include is not None or name in kinds
-        kind = kinds.get(name) or kind_of(name)
+        kind = cast(Kind, kinds.get(name) or kind_of(name))
         why = None if wanted else why_useless(name, kind)
         if why is not None:
             left_out[name] = why
             continue
-        fields.append(Field(name, kind, name))  # type: ignore[arg-type]
+        own = type_of(name, kind)
+        fields.append(Field(name, kind, name, type=own))
         if kind == "time" and time_parts:
             fields += [
-                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part)
+                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own)
                 for part in get_args(Part)
             ]
     if not fields:
@@ -145,15 +132,31 @@ def _kind_of(raw: NDArray[Any]) -> Kind:
         return "category"
     texts = [v for v in raw.tolist() if isinstance(v, str)]
     if not texts:
-        return "category"
-    if all(ISO_TIME.fullmatch(text) for text in texts):
+        return "number" if whole_numbers(raw) else "category"
+    if are_times(set(texts)):
         return "time"
     words = sum(len(text.split()) for text in texts) / len(texts)
     return "text" if words >= WORDS_IN_TEXT and len(set(texts)) > 20 else "category"
 
 
-def _why_useless(raw: NDArray[Any], kind: str) -> str | None:
+def are_times(texts: Collection[str]) -> bool:
+    """Whether all texts look like times, either all with a zone or none, and nearly all are some:
+    2024-02-30 is no day."""
+    zones = set()
+    for text in texts:
+        shape = ISO_TIME.fullmatch(text.strip())
+        if shape is None:
+            return False
+        zones.add(shape[1] is None)
+    if len(zones) > 1:
+        return False
+    return sum(moment(text) is not None for text in texts) >= TRUE_TIMES * len(texts)
+
+
+def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     """Why a column cannot help: constant, empty, or an identifier; None where it can."""
+    if was == "described":
+        return "its values are lists, records or of several types"
     missing = is_missing(raw)
     n_seen = len(raw) - int(missing.sum())
     if n_seen == 0:
@@ -169,104 +172,6 @@ def _why_useless(raw: NDArray[Any], kind: str) -> str | None:
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 
-def is_missing(raw: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which values of a raw column are missing."""
-    missing = np.zeros(len(raw), dtype=np.bool_)
-    if raw.dtype.kind == "f":
-        np.isnan(raw, out=missing)
-    elif raw.dtype.kind == "M":
-        np.isnat(raw, out=missing)
-    elif raw.dtype.kind == "O":
-        missing[:] = [v is None or v != v for v in raw.tolist()]
-    return missing
-
-
-# --- reading a raw column as one kind ---------------------------------------------------------
-
-
-def _as_numbers(raw: NDArray[Any], name: str) -> NDArray[np.float64]:
-    if raw.dtype.kind == "M":
-        raise StairError(f'"{name}" has times; read it as time or category, not as number')
-    try:
-        if raw.dtype.kind == "O":
-            raw = np.array([math.nan if v is None else float(v) for v in raw.tolist()])
-        return np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        bad = next(v for v in raw.tolist() if v is not None and not _is_number(v))
-        raise StairError(f'"{name}" should have numbers, but has {bad!r}') from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _as_categories(raw: NDArray[Any], name: str) -> NDArray[Any]:
-    """Python values, None where missing; whole numbers as int whatever their storage."""
-    del name
-    if raw.dtype.kind == "f":
-        listed: list[Any] = [
-            None if v != v else int(v) if v.is_integer() else v for v in raw.tolist()
-        ]
-    elif raw.dtype.kind == "M":
-        listed = [None if np.isnat(t) else str(t) for t in raw]
-    elif raw.dtype.kind == "O":
-        listed = [None if v is None or v != v else v for v in raw.tolist()]
-    else:
-        listed = raw.tolist()
-    result = np.empty(len(listed), dtype=object)
-    result[:] = listed
-    return result
-
-
-def _as_times(raw: NDArray[Any], name: str) -> NDArray[np.datetime64]:
-    if raw.dtype.kind == "M":
-        return raw.astype("datetime64[us]")
-    try:
-        return np.array(
-            ["NaT" if v is None or v != v else str(v).replace(" ", "T") for v in raw.tolist()],
-            dtype="datetime64[us]",
-        )
-    except ValueError as error:
-        raise StairError(
-            f'"{name}" should have times like 2024-01-31 or 2024-01-31 10:20, but: {error}'
-        ) from None
-
-
-def _as_text(raw: NDArray[Any], name: str) -> NDArray[Any]:
-    values = _as_categories(raw, name)
-    values[:] = [None if v is None else str(v) for v in values.tolist()]
-    return values
-
-
-_READERS: Final[dict[str, Any]] = {
-    "number": _as_numbers,
-    "category": _as_categories,
-    "time": _as_times,
-    "text": _as_text,
-}
-
-
-def part_of(times: NDArray[np.datetime64], part: Part) -> NDArray[Any]:
-    """The hour (0 to 23) or the weekday's name."""
-    gone = np.isnat(times)
-    if part == "hour":
-        since_midnight = times.astype("datetime64[h]") - times.astype("datetime64[D]")
-        hours: NDArray[np.float64] = since_midnight.astype(np.float64)
-        hours[gone] = math.nan
-        return hours
-    days = times.astype("datetime64[D]").astype(np.int64)
-    result = np.empty(len(times), dtype=object)
-    result[:] = [
-        None if g else WEEKDAYS[(d + 3) % 7]  # 1970-01-01 was a Thursday
-        for d, g in zip(days.tolist(), gone.tolist(), strict=True)
-    ]
-    return result
-
-
 # --- tables of codes --------------------------------------------------------------------------
 
 
@@ -274,36 +179,40 @@ def part_of(times: NDArray[np.datetime64], part: Part) -> NDArray[Any]:
 class Table:
     """A table ready to learn from: columns of codes, and the fields' values for the rules."""
 
-    fields: tuple[Field, ...]
+    schema: Schema
     columns: tuple[Column, ...]
     codes: NDArray[np.float64]  # rows × columns, each column contiguous; NaN where missing
-    values: dict[str, NDArray[Any]]  # by field name
+    values: Values
 
     @property
     def n_rows(self) -> int:
         return len(self.codes)
 
 
-def read_values(
-    fields: Iterable[Field], table: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """The fields' values in a table, by field name. Infinite numbers are refused."""
-    values = {field.name: field.values(table) for field in fields}
-    for name, array in values.items():
-        if array.dtype.kind == "f":
-            infinite = float(np.isinf(array).mean()) if len(array) else 0.0
-            if infinite:
-                share = f"{infinite:.0%}" if infinite >= 0.01 else "some"
-                raise StairError(
-                    f'{share} of "{name}" is infinite. Replace it or leave the column out '
-                    f"with --exclude {name} (exclude=[...])."
-                )
+def read_to_learn(schema: Schema, frame: Frame) -> Values:
+    """The values of a table to learn from, whose types are the schema's own. Infinite numbers are
+    refused."""
+    values = schema.read(frame, strict=True)
+    for field in schema.fields:
+        array = values[field.name]
+        if array.dtype.kind == "O":
+            array = np.array([v for v in array.tolist() if type(v) is float], dtype=np.float64)
+        elif array.dtype.kind != "f":
+            continue
+        infinite = int(np.isinf(array).sum())
+        if infinite:
+            part = infinite / values.n_rows
+            share = f"{part:.0%}" if part >= 0.01 else "some"
+            raise StairError(
+                f'{share} of "{field.name}" is infinite. Replace it or leave the column out '
+                f"with --exclude {field.name} (exclude=[...])."
+            )
     return values
 
 
 def encode(
-    fields: Sequence[Field],
-    values: dict[str, NDArray[Any]],
+    schema: Schema,
+    values: Values,
     labels: NDArray[np.int32],
     max_terms: int = MAX_TERMS,
 ) -> Table:
@@ -315,15 +224,14 @@ def encode(
         columns.append(column)
         codes.append(code)
 
-    for attribute, field in enumerate(fields):
+    for attribute, field in enumerate(schema.fields):
         array, name = values[field.name], field.name
         if field.kind == "number":
-            add(Numbers(name, attribute), array)
+            add(*_ranked(Numbers(name, attribute), array, is_missing(array)))
         elif field.kind == "time":
-            code = array.astype(np.int64).astype(np.float64)
-            code[np.isnat(array)] = math.nan
-            whole_days = bool((array == array.astype("datetime64[D]"))[~np.isnat(array)].all())
-            add(Times(name, attribute, whole_days), code)
+            gone = np.isnat(array)
+            whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
+            add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
             add(Categories(name, attribute, names), code)
@@ -338,7 +246,23 @@ def encode(
     matrix = np.empty((len(codes[0]), len(codes)), order="F")
     for j, code in enumerate(codes):
         matrix[:, j] = code
-    return Table(tuple(fields), tuple(columns), matrix, values)
+    return Table(schema, tuple(columns), matrix, values)
+
+
+def _ranked(
+    column: Numbers | Times, numbers: NDArray[Any], missing: NDArray[np.bool_]
+) -> tuple[Column, NDArray[np.float64]]:
+    """Numbers as their own codes where float64 holds them exactly, else by their rank."""
+    if numbers.dtype.kind == "f":
+        return column, numbers
+    known = numbers[~missing]
+    code = np.full(len(numbers), math.nan)
+    if not len(known) or max(int(known.max()), -int(known.min())) <= EXACT:
+        code[~missing] = known.astype(np.float64)
+        return column, code
+    distinct, code[~missing] = np.unique(known, return_inverse=True)
+    each = tuple(distinct.tolist())
+    return Binned(column, each, each), code
 
 
 def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:

@@ -24,6 +24,7 @@ from stair.engines.memory import MemoryEngine
 from stair.grow import Growth, grow, leaves_of
 from stair.objective import f1, reaches
 from stair.rules import Label, Leaf, Rule, RuleSet
+from stair.schema import Schema
 
 __all__ = ["EFFORTS", "Distilled", "Effort", "distill", "least_outliers"]
 
@@ -54,7 +55,7 @@ def distill(
     rows: Any,
     *,
     classes: tuple[Label, ...],
-    features: tuple[str, ...],
+    schema: Schema,
     positive: int | None,
     weights: NDArray[np.float64] | None = None,
     min_score: float = 0.8,
@@ -105,7 +106,7 @@ def distill(
     for rule in chosen.rules:
         label = problem.labels[rule.label]
         found.append((label, clauses_of(cells, values, rule.box, labels != label)))
-    make = _Maker(rows, labels, weights, classes, features, positive, default, problem.labels)
+    make = _Maker(rows, labels, weights, classes, schema, positive, default, problem.labels)
     rules, score = make(found)
     if not reaches(score, min_score) and max_total_length is None:
         # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
@@ -147,7 +148,7 @@ class _Maker:
     classes: NDArray[np.int32]
     weights: NDArray[np.float64] | None
     labels: tuple[Label, ...]
-    features: tuple[str, ...]
+    schema: Schema
     positive: int | None
     default: int
     order: tuple[int, ...]  # where rules overlap, the first class wins
@@ -168,7 +169,7 @@ class _Maker:
         totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))
         outlier = None if self.positive is None else self.labels[self.positive]
         return RuleSet(
-            tuple(rules), self.labels, self.features, self.labels[self.default], totals, outlier
+            tuple(rules), self.labels, self.schema, self.labels[self.default], totals, outlier
         )
 
     def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:

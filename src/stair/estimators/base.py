@@ -16,6 +16,7 @@ from stair.errors import FloorNotReached, OutlierGuessed, StairError
 from stair.labels import outlier_of_two
 from stair.objective import reaches, score_of
 from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
+from stair.schema import Schema
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -152,7 +153,9 @@ class TreeClassifier(RuleClassifier):
     ) -> tuple[RuleSet, float]:
         leaves, default = self._leaves(X, labels, weights)
         classes = tuple(self.classes_.tolist())
-        rules = rule_set_of(leaves, classes, self._names(), default, self._positive)
+        rules = rule_set_of(
+            leaves, classes, Schema.of_numbers(self._names()), default, self._positive
+        )
         groups = ((leaf.label, leaf.counts) for leaf in leaves)
         return rules, score_of(groups, rules.totals, self._positive)
 

@@ -12,6 +12,7 @@ from stair.distill import EFFORTS, distill
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number
 from stair.rules import RuleSet
+from stair.schema import Schema
 
 
 class DistilledStair(RuleClassifier):
@@ -102,7 +103,7 @@ class DistilledStair(RuleClassifier):
             labels,
             X,
             classes=tuple(self.classes_.tolist()),
-            features=names,
+            schema=Schema.of_numbers(names),
             positive=self._positive,
             weights=weights,
             min_score=self.min_score,

@@ -12,7 +12,8 @@ from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number
 from stair.localize import LOCALITY, local_rules
 from stair.rules import RuleSet
-from stair.table import Field, Table
+from stair.schema import Schema, Values
+from stair.table import Table
 
 
 class LocalStair(RuleClassifier):
@@ -98,12 +99,11 @@ class LocalStair(RuleClassifier):
         del weights
         names = self._names()
         columns = tuple(Numbers(name, j) for j, name in enumerate(names))
-        fields = tuple(Field(name, "number", name) for name in names)
-        values: dict[str, NDArray[Any]] = {name: X[:, j] for j, name in enumerate(names)}
+        values = Values({name: X[:, j] for j, name in enumerate(names)}, len(X))
         floor_on: Any = self.floor_on
         n_partitions: Any = self.n_partitions
         rules, local = local_rules(
-            Table(fields, columns, X, values),
+            Table(Schema.of_numbers(names), columns, X, values),
             labels,
             tuple(self.classes_.tolist()),
             positive=self._positive,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from stair.rules import RuleSet
-    from stair.table import Field
+    from stair.schema import Field
 
 Content = TypeVar("Content", str, bytes)
 
@@ -117,7 +117,7 @@ class Endings:
         from stair.export.onnx import onnx_inputs
         from stair.io import from_object
 
-        return onnx_inputs(self.rules, self.fields, from_object(data).columns)
+        return onnx_inputs(self.rules, self.fields, from_object(data))
 
     def to_pmml(self, path: str | Path | None = None) -> str:
         """The rules as PMML 4.4."""

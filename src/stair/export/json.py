@@ -5,35 +5,41 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period
+from stair.conversion import Part
 from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
+from stair.schema import KINDS, Field, Schema
 from stair.space import Axis, Space
-from stair.table import KINDS, Field, Part
 
 if TYPE_CHECKING:
     from stair.summary import Summary
 
 FORMAT: Final = "stair-rules"
-VERSION: Final = 1
+VERSION: Final = 2
 _TIME: Final = re.compile(r"[+-]?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?")
 
 
 @dataclass(frozen=True, slots=True)
 class SavedRules(Endings):
-    """What a rules file holds: the rules, the fields they speak of, and how they were learned."""
+    """What a rules file holds: the rules, how they were learned, and what is to be said of it."""
 
     rules: RuleSet
-    fields: tuple[Field, ...]
     facts: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What the rules may speak of."""
+        return self.rules.schema.fields
 
 
 def to_json(summary: Summary | SavedRules) -> str:
@@ -47,7 +53,8 @@ def to_json(summary: Summary | SavedRules) -> str:
         "outlier": rules.positive,
         "default": rules.default,
         "totals": list(rules.totals),
-        "fields": [_field_to_json(f) for f in summary.fields],
+        "fields": [_field_to_json(f, f.name in rules.used) for f in rules.schema.fields],
+        "columns": list(rules.schema.columns),
         "rules": [_rule_to_json(rule) for rule in rules.rules],
     }
     if isinstance(rules, LocalRuleSet):
@@ -82,21 +89,23 @@ def from_json(text: str, source: str = "the rules") -> SavedRules:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StairError(f"{source} has no stair rules in it; expected a file made by --json")
     version = document.get("version")
-    if isinstance(version, bool) or version != VERSION:
+    if isinstance(version, bool) or version not in (1, VERSION):
         raise StairError(
-            f"{source} has version {document.get('version')!r} of the format, but this stair "
-            f"reads version {VERSION}; install a newer stair or save the rules again"
+            f"{source} has version {version!r} of the format, but this stair reads versions 1 to "
+            f"{VERSION}; install a newer stair or save the rules again"
         )
     try:
-        return _read(document)
+        saved = _read(document)
+        return saved if version == VERSION else _with_types(saved, source)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise StairError(
             f"{source} is damaged ({type(error).__name__}: {error}); save the rules again"
         ) from None
 
 
-def load(path: Path) -> SavedRules:
+def load(path: str | Path) -> SavedRules:
     """Read a rules file."""
+    path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -122,11 +131,32 @@ def _read(document: dict[str, Any]) -> SavedRules:
     totals = tuple(_number(t) for t in document["totals"])
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
-    features = tuple(f.name for f in fields)
-    rule_set = RuleSet(rules, classes, features, default, totals, positive)
+    schema = Schema(fields, tuple(_text(name) for name in document.get("columns", ())))
+    rule_set = RuleSet(rules, classes, schema, default, totals, positive)
     if "partitions" in document:
         rule_set = _with_routing(rule_set, document)
-    return SavedRules(rule_set, fields, dict(_mapping(document["facts"])))
+    return SavedRules(rule_set, dict(_mapping(document["facts"])))
+
+
+def _with_types(saved: SavedRules, source: str) -> SavedRules:
+    """Files of the first version do not say of which types the values were."""
+    rules = saved.rules
+    clauses = [clause for rule in rules.rules for clause in rule.clauses]
+    if isinstance(rules, LocalRuleSet):
+        axes = [axis for axis in rules.space.axes if axis.kind == "category"]
+        clauses += [Among(axis.feature, axis.values) for axis in axes]
+    told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
+    fields = tuple(
+        replace(f, type=told[f.name].type) if f.kind == "category" == told[f.name].kind
+        and f.part is None else f
+        for f in rules.schema.fields
+    )  # fmt: skip
+    note = f"{source} is of an older stair and does not say of which types its values are; "
+    return replace(
+        saved,
+        rules=replace(rules, schema=replace(rules.schema, fields=fields)),
+        notes=(f"{note}they are told from the rules",),
+    )
 
 
 def _routing_to_json(rules: LocalRuleSet) -> dict[str, Any]:
@@ -167,15 +197,17 @@ def _with_routing(rules: RuleSet, document: dict[str, Any]) -> LocalRuleSet:
     if sum(p.n_rules for p in partitions) != len(rules):
         raise ValueError("the partitions do not have as many rules as there are")
     return LocalRuleSet(
-        rules.rules, rules.classes, rules.features, rules.default, rules.totals, rules.positive,
+        rules.rules, rules.classes, rules.schema, rules.default, rules.totals, rules.positive,
         partitions, Space(axes), _number(document["assigned"]), _number(document["routed"]),
     )  # fmt: skip
 
 
-def _field_to_json(field: Field) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": field.name, "kind": field.kind}
+def _field_to_json(field: Field, is_used: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": field.name, "kind": field.kind, "type": field.type}
     if field.part is not None:
         found |= {"source": field.source, "part": field.part}
+    if is_used and field.known is not None and field.part is None:
+        found["values"] = list(field.known)
     return found
 
 
@@ -184,7 +216,11 @@ def _field_from_json(found: dict[str, Any]) -> Field:
     if kind not in KINDS or (part is not None and part not in get_args(Part)):
         raise ValueError(f"unknown kind of field {kind!r}")
     name = _text(found["name"])
-    return Field(name, kind, _text(found.get("source", name)), part)
+    known = found.get("values")
+    return Field(
+        name, kind, _text(found.get("source", name)), part, _text(found.get("type", "")),
+        None if known is None else tuple(_scalar(v) for v in known),
+    )  # fmt: skip
 
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:
@@ -291,7 +327,7 @@ def _flag(value: Any) -> bool:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"expected a number, got {value!r}")
-    return float(value)
+    return value if isinstance(value, int) and abs(value) > 2**53 else float(value)
 
 
 def _scalar(value: Any) -> Any:

@@ -9,7 +9,7 @@ from stair.clauses import Among
 from stair.errors import StairError
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 CategoryType = Literal["words", "numbers", "flags", "mixed"]
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Interval, Mentions, Period, folded
+from stair.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import category_types, needed_fields, refuse_mixed
 from stair.export.onnx_graph import Graph, input_of
@@ -26,7 +27,7 @@ from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import WEEKDAYS, Field
+from stair.schema import Field, Schema
 
 MISSING_TEXT: Final = "\uffff"
 MISSING_TIME: Final = -(2**63)
@@ -55,19 +56,17 @@ def to_onnx(rules: RuleSet, fields: Sequence[Field]) -> bytes:
     return graph.model(columns.inputs, outputs, "Rules written by stair")
 
 
-def onnx_inputs(
-    rules: RuleSet, fields: Sequence[Field], table: Mapping[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
+def onnx_inputs(rules: RuleSet, fields: Sequence[Field], table: Any) -> dict[str, NDArray[Any]]:
     """The columns of a table as the model wants them: what to give to a session's `run`."""
     columns = _Columns(rules, fields)
     found = {}
     for source, dtype in columns.inputs.items():
         field = columns.field_of[source]
         if dtype == np.int64:
-            times = Field(source, "time", source).values(table)
+            times = Schema((Field(source, "time", source),)).read(table)[source]
             array = times.astype(np.int64)
         else:
-            values = field.values(table)
+            values = rules.schema.read(table, {field.name})[field.name]
             if dtype == np.float64:
                 array = np.array([np.nan if v is None else v for v in values.tolist()], dtype=dtype)
             else:

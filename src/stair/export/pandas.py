@@ -14,7 +14,7 @@ from stair.export.words import one_line, verdict
 from stair.export.written import Written, source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 
 def pandas_masks(rules: RuleSet, fields: Sequence[Field], frame: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from stair.export.needs import category_types, needed_fields, refuse_mixed
 from stair.export.terms import term_pattern
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 NAMESPACE: Final = "http://www.dmg.org/PMML-4_4"
 _UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -11,6 +11,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from stair.clauses import Among, Clause, Mentions, folded
+from stair.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import category_types, refuse_mixed
 from stair.export.python import bounds, plain
@@ -19,7 +20,7 @@ from stair.export.words import one_line, verdict
 from stair.export.written import Written, source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import WEEKDAYS, Field
+from stair.schema import Field
 
 
 def polars_masks(rules: RuleSet, fields: Sequence[Field]) -> list[Any]:

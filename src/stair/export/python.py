@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
@@ -22,7 +23,7 @@ from stair.export.words import one_line, verdict
 from stair.export.written import source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import WEEKDAYS, Field
+from stair.schema import Field
 
 
 def to_python(rules: RuleSet, fields: Sequence[Field]) -> str:

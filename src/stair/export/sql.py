@@ -18,7 +18,7 @@ from stair.export.sql_dialects import (
 from stair.export.words import one_line
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.table import Field
+from stair.schema import Field
 
 __all__ = [
     "DIALECTS",

@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import category_types, needed_fields
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg
 from stair.export.sql_dialects import Dialect, check_name
 from stair.rules import Rule, RuleSet
-from stair.table import WEEKDAYS, Field
+from stair.schema import Field
 
 # The largest double: only infinity and NaN are above it.
 _LARGEST: Final = "1.7976931348623157e308"

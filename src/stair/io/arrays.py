@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 import numbers
@@ -14,16 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError
-from stair.io.frame import EPOCH_UNIT, Array
+from stair.io.frame import EPOCH_UNIT, Array, Loaded
 
 
-def from_array(name: str, values: Array) -> tuple[Array, bool]:
+def from_array(name: str, values: Array) -> Loaded:
     """A numpy column of any type."""
     if isinstance(values, np.ma.MaskedArray):
         absent = np.ma.getmaskarray(values)
         plain = np.ma.getdata(values)
         if absent.any():
-            numeric = plain.dtype.kind in "fiu"
+            if plain.dtype.kind in "iu":
+                pairs = zip(plain.tolist(), absent.tolist(), strict=True)
+                return from_values([None if gone else v for v, gone in pairs])
+            numeric = plain.dtype.kind == "f"
             plain = plain.astype(np.float64 if numeric else object)
             plain[absent] = math.nan if numeric else None
         return from_array(name, plain)
@@ -33,17 +35,17 @@ def from_array(name: str, values: Array) -> tuple[Array, bool]:
         )
     kind = values.dtype.kind
     if kind == "f":
-        return np.ascontiguousarray(values, dtype=np.float64), False
+        return np.ascontiguousarray(values, dtype=np.float64), ""
     if kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
-        return values.astype(np.float64), False
+        return np.ascontiguousarray(values, dtype=np.uint64), ""
     if kind in "iu":
-        return np.ascontiguousarray(values, dtype=np.int64), False
+        return np.ascontiguousarray(values, dtype=np.int64), ""
     if kind == "b":
-        return np.ascontiguousarray(values), False
+        return np.ascontiguousarray(values), ""
     if kind == "M":
-        return np.ascontiguousarray(values.astype(EPOCH_UNIT)), False
+        return np.ascontiguousarray(values.astype(EPOCH_UNIT)), ""
     if kind == "m":
-        return _seconds(values), False
+        return _seconds(values), "duration"
     if kind == "c":
         raise StairError(f'column "{name}" has complex numbers; expected real ones.')
     return from_values(values.tolist() if kind in "SV" else list(values.astype(object)))
@@ -56,13 +58,13 @@ def _seconds(values: Array) -> NDArray[np.float64]:
     return seconds
 
 
-def from_values(values: Sequence[Any]) -> tuple[Array, bool]:
+def from_values(values: Sequence[Any]) -> Loaded:
     """Python objects: what they all are, if they all are one thing, else their text."""
     kinds = {t: _kind_of_type(t) for t in set(map(type, values))}
     if set(kinds.values()) == {"text"}:
         array = np.empty(len(values), dtype=object)
         array[:] = [str(v) for v in values]
-        return array, False
+        return array, ""
     absent = np.fromiter(
         (_is_absent(v, kinds[type(v)]) for v in values), dtype=np.bool_, count=len(values)
     )
@@ -70,29 +72,32 @@ def from_values(values: Sequence[Any]) -> tuple[Array, bool]:
     found = {kinds[t] for t in set(map(type, present))}
     missing = bool(absent.any())
     if not found:
-        return np.full(len(values), math.nan), False
+        return np.full(len(values), math.nan), ""
+    if found == {"int"}:
+        return whole_column(
+            [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
+        )
     if found <= {"int", "float", "real"}:
-        return _spread(
-            absent, _real_numbers(present, whole=found == {"int"} and not missing)
-        ), False
+        return _spread(absent, np.array([_float(v) for v in present])), ""
     if found == {"bool"}:
         truths = np.array(present, dtype=np.bool_)
-        return _spread(absent, truths.astype(object) if missing else truths), False
+        return _spread(absent, truths.astype(object) if missing else truths), ""
     if found == {"moment"}:
         aware = {isinstance(v, dt.datetime) and v.tzinfo is not None for v in present}
         if len(aware) == 1:
-            return _spread(absent, as_times(present)), aware == {True}
+            return _spread(absent, as_times(present)), "zoned" if aware == {True} else ""
     if found == {"span"}:
         spans = [
             v.astype("timedelta64[us]") if isinstance(v, np.timedelta64) else v for v in present
         ]
-        return _spread(absent, _seconds(np.array(spans, dtype="timedelta64[us]"))), False
+        return _spread(absent, _seconds(np.array(spans, dtype="timedelta64[us]"))), "duration"
     if found == {"clock"}:
         hours = [v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600 for v in present]
-        return _spread(absent, np.array(hours)), False
+        return _spread(absent, np.array(hours)), "clock"
     texts = np.empty(len(present), dtype=object)
     texts[:] = [_words(v) for v in present]
-    return _spread(absent, texts), False
+    plain = found <= {"text", "bool", "int", "float", "real"}
+    return _spread(absent, texts), "" if plain else "described"
 
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -138,20 +143,25 @@ def _spread(absent: NDArray[np.bool_], present: Array) -> Array:
     return column
 
 
-def _real_numbers(values: Sequence[Any], whole: bool) -> Array:
-    if whole:
-        with contextlib.suppress(OverflowError):
-            return np.array([int(v) for v in values], dtype=np.int64)
-    try:
-        return np.array([float(v) for v in values])
-    except OverflowError:  # a whole number beyond every float
-        return np.array([_float(v) for v in values])
+def whole_column(values: Sequence[int | None]) -> Loaded:
+    """Whole numbers, exact where they have at most 64 bits; None where missing."""
+    present = [v for v in values if v is not None]
+    low, high = min(present), max(present)
+    if low < -(2**63) or high >= (2**64 if low >= 0 else 2**63):  # beyond 64 bits: as floats
+        return np.array([math.nan if v is None else _float(v) for v in values]), ""
+    if len(present) == len(values):
+        return np.array(present, dtype=np.int64 if high < 2**63 else np.uint64), ""
+    if max(-low, high) <= 2**53:
+        return np.array([math.nan if v is None else v for v in values], dtype=np.float64), ""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column, ""
 
 
 def _float(value: Any) -> float:
     try:
         return float(value)
-    except OverflowError:
+    except OverflowError:  # a whole number beyond every float
         return math.inf if value > 0 else -math.inf
 
 
@@ -171,19 +181,26 @@ def as_times(values: Sequence[Any]) -> Array:
 def _words(value: Any) -> str:
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating | Decimal):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else str(number)
     return str(value)
 
 
-def from_series(name: str, series: Any) -> tuple[Array, bool]:
+def from_series(name: str, series: Any) -> Loaded:
     """A column of any library that narwhals knows."""
     import narwhals as nw
 
     dtype = series.dtype
+    if dtype.is_integer() and series.null_count() and _is_wide(series):
+        return from_values(series.to_list())  # as floats they would be rounded
     if dtype.is_numeric() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128):
         return from_array(name, series.to_numpy())
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return from_array(name, utc.to_numpy())[0], True
+        return from_array(name, utc.to_numpy())[0], "zoned"
     if dtype.is_decimal():
         return from_array(name, series.cast(nw.Float64).to_numpy())
     if isinstance(dtype, nw.Boolean | nw.Datetime | nw.Duration | nw.Date | nw.String):
@@ -193,7 +210,12 @@ def from_series(name: str, series: Any) -> tuple[Array, bool]:
     return from_values(series.to_list())
 
 
-def arrow_columns(table: Any) -> list[tuple[Array, bool]]:
+def _is_wide(series: Any) -> bool:
+    low, high = series.min(), series.max()
+    return low is not None and max(-int(low), int(high)) > 2**53
+
+
+def arrow_columns(table: Any) -> list[Loaded]:
     import narwhals as nw
 
     names, plain = plain_names(table)

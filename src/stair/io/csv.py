@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Collection
 from itertools import islice
 from typing import Literal, TypeAlias
 
 from stair.errors import StairError
 from stair.io.csv_duckdb import by_duckdb
 from stair.io.csv_plain import Layout, by_plain_reader, csv_rows
-from stair.io.frame import Array, Opened
+from stair.io.frame import Loaded, Opened, unique_names
 from stair.io.text import HEAD, TextFile
 
 Reader: TypeAlias = Literal["duckdb", "plain"] | None
 
 
-def open_csv(text: TextFile, separator: str | None, ending: str, reader: Reader) -> Opened:
+def open_csv(
+    text: TextFile, separator: str | None, ending: str, reader: Reader, texts: Collection[str] = ()
+) -> Opened:
     if separator is None:
         separator = _find_separator(text, ending)
     elif len(separator) != 1 or separator in '"\r\n\0':
@@ -26,13 +29,15 @@ def open_csv(text: TextFile, separator: str | None, ending: str, reader: Reader)
     if header is None:
         raise StairError(f"{text.name} is empty; expected a header line and rows of values.")
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    names = [name.strip() for name in header]
+    as_text = frozenset(i for i, name in enumerate(unique_names(names)[0]) if name in texts)
+
+    def load(places: list[int]) -> list[Loaded]:
         assert separator is not None
-        layout = Layout(text, separator, header, places)
+        layout = Layout(text, separator, header, places, as_text)
         columns = by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
         return by_plain_reader(layout) if columns is None else columns
 
-    names = [name.strip() for name in header]
     return Opened(names, load, list(text.notes), "has a header but no rows")
 
 

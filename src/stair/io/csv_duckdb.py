@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from stair.io.arrays import from_array
 from stair.io.csv_plain import Layout, blocks
-from stair.io.frame import Array
+from stair.io.frame import Loaded
 from stair.io.packages import duckdb_in_memory, optional
 from stair.io.text import BLOCK, LONGEST_LINE, TextFile
-from stair.io.values import MISSING, join_pieces, typed
+from stair.io.values import MISSING, Piece, as_text, join_pieces, typed
 
 # A strict subset of the numbers in values.py: what fits is read alike by both, the rest goes there.
 _SQL_NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -32,7 +33,7 @@ class Unsure(Exception):  # noqa: N818 - not a failure, only a reason to read ot
     """DuckDB may read this file differently from the plain reader."""
 
 
-def by_duckdb(layout: Layout, forced: bool) -> list[tuple[Array, bool]] | None:
+def by_duckdb(layout: Layout, forced: bool) -> list[Loaded] | None:
     """Read with DuckDB, several times faster; None where the plain reader has to do it.
 
     DuckDB is more lenient than we are (it forgives a trailing separator, for example), so that it
@@ -65,7 +66,7 @@ def _utf8_file(text: TextFile) -> Iterator[Path]:
         yield copy
 
 
-def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[tuple[Array, bool]]:
+def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[Loaded]:
     shape = _shape(path, layout)
     width, separator = len(layout.header), layout.separator
     names = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
@@ -94,6 +95,9 @@ def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[tuple[Array, bool]
             fits = f"regexp_full_match(c{i}, '{pattern}') AND TRY_CAST(c{i} AS {kind}) IS NOT NULL"
             wanted = kind == "DOUBLE" or guesses[i] != "float"
             counts.append(f"count(*) FILTER ({fits})" if wanted else "-1")
+        # A whole number that BIGINT cannot hold is left to the plain reader, which can.
+        written = f"count(*) FILTER (regexp_full_match(c{i}, '{_SQL_WHOLE}'))"
+        counts.append(written if guesses[i] != "float" else "-1")
     found = con.execute(f"SELECT {', '.join(counts)} FROM {source}", given).fetchone()
     n_rows, inside_values = int(found[0]), int(found[1])
     inside_header = sum(name.count(separator) for name in layout.header)
@@ -102,22 +106,29 @@ def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[tuple[Array, bool]
 
     kinds = dict.fromkeys(layout.places, "text")
     for k, i in enumerate(tested):
-        absent, number, whole = found[2 + 3 * k : 5 + 3 * k]
-        if absent + number == n_rows:
-            kinds[i] = "int" if whole == n_rows else "float"
+        absent, number, whole, written_whole = found[2 + 4 * k : 6 + 4 * k]
+        if absent + number == n_rows and (whole == written_whole or not number):
+            kinds[i] = "int" if whole == number else "float"
     wanted_sql = {
         "text": "coalesce(c{0}, '') AS c{0}",
-        "int": "CAST(c{0} AS BIGINT) AS c{0}",
+        "int": "TRY_CAST(c{0} AS BIGINT) AS c{0}",
         "float": "coalesce(TRY_CAST(c{0} AS DOUBLE), 'nan'::DOUBLE) AS c{0}",
     }
     select = ", ".join(wanted_sql[kind].format(i) for i, kind in kinds.items())
     arrays = con.execute(f"SELECT {select} FROM {source}", given).fetchnumpy()
-    columns: list[tuple[Array, bool]] = []
+    columns: list[Loaded] = []
     for i, kind in kinds.items():
-        array = np.ma.getdata(arrays.pop(f"c{i}"))
+        found_array = arrays.pop(f"c{i}")
+        array = np.ma.getdata(found_array)
         if len(array) != n_rows:
             raise Unsure("the file changed while it was read")
-        piece = typed(array.tolist()) if kind == "text" else (kind, array)
+        if kind == "int":
+            columns.append(from_array("", found_array))
+            continue
+        piece: Piece = (kind, array)
+        if kind == "text":
+            values = array.tolist()
+            piece = (kind, as_text(values, None)) if i in layout.texts else typed(values)
         if kind == "float":
             array += 0.0  # no negative zero
         joined = join_pieces([piece])
@@ -129,8 +140,10 @@ def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[tuple[Array, bool]
 def _guesses(layout: Layout) -> dict[int, str]:
     """What the first rows look like: only columns that look like numbers are tested in SQL."""
     for columns in blocks(layout, layout.places, 1000):
-        kinds = (typed(values)[0] for values in columns)
-        return dict(zip(layout.places, kinds, strict=True))
+        return {
+            i: "text" if i in layout.texts else typed(values)[0]
+            for i, values in zip(layout.places, columns, strict=True)
+        }
     return {}
 
 

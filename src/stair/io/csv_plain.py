@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stair.errors import StairError
-from stair.io.frame import Array
+from stair.io.frame import Array, Loaded
 from stair.io.text import TextFile
 from stair.io.values import Piece, as_text, join_pieces, typed
 
@@ -27,6 +27,8 @@ class Layout:
     separator: str
     header: list[str]
     places: list[int]
+    texts: frozenset[int] = frozenset()
+    """The places of columns whose values are text, whatever they look like."""
 
 
 @contextlib.contextmanager
@@ -63,7 +65,7 @@ def _checked_rows(name: str, reader: Any) -> Iterator[list[str]]:
         raise StairError(f"{name} line {line}: {why}; check the quotes there.") from None
 
 
-def by_plain_reader(layout: Layout) -> list[tuple[Array, bool]]:
+def by_plain_reader(layout: Layout) -> list[Loaded]:
     """Read with the standard library, some rows at a time, so that memory holds typed columns only.
 
     A column that turns out to be text after some rows looked like numbers is read a second time.
@@ -72,8 +74,8 @@ def by_plain_reader(layout: Layout) -> list[tuple[Array, bool]]:
     at_once = max(256, min(20_000, 100_000 // len(layout.header)))
     pieces: list[list[Piece]] = [[] for _ in places]
     for columns in blocks(layout, places, at_once):
-        for piece, values in zip(pieces, columns, strict=True):
-            piece.append(typed(values))
+        for i, piece, values in zip(places, pieces, columns, strict=True):
+            piece.append(("text", as_text(values, None)) if i in layout.texts else typed(values))
     joined = [join_pieces(piece) for piece in pieces]
     again = [i for i, column in enumerate(joined) if column is None]
     if again:
@@ -82,7 +84,7 @@ def by_plain_reader(layout: Layout) -> list[tuple[Array, bool]]:
             for found, values in zip(texts, columns, strict=True):
                 found.append(as_text(values, None))
         for i, found in zip(again, texts, strict=True):
-            joined[i] = (np.concatenate(found), False)
+            joined[i] = (np.concatenate(found), "")
     return [column for column in joined if column is not None]
 
 

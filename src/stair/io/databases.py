@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import math
 import re
 import sqlite3
 import urllib.parse
@@ -18,7 +17,7 @@ import numpy as np
 
 from stair.errors import StairError, did_you_mean, folded
 from stair.io.arrays import arrow_columns, from_array, from_values
-from stair.io.frame import EPOCH_UNIT, Array, Opened
+from stair.io.frame import EPOCH_UNIT, Array, Loaded, Opened
 from stair.io.packages import (
     NO_EXTENSIONS,
     duckdb_in_memory,
@@ -56,7 +55,7 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
     file = stack.enter_context(parquet.ParquetFile(path))
     names = list(file.schema_arrow.names)
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    def load(places: list[int]) -> list[Loaded]:
         if len(set(names)) < len(names):
             table = file.read()
             return arrow_columns(table.select(places))
@@ -86,10 +85,10 @@ def _parquet_names(con: Any, place: list[str]) -> list[str]:
 
 def _duckdb_loader(
     con: Any, relation: str, given: list[str], types: list[str]
-) -> Callable[[list[int]], list[tuple[Array, bool]]]:
+) -> Callable[[list[int]], list[Loaded]]:
     """Load columns of a query by their place, because names need not be unique."""
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    def load(places: list[int]) -> list[Loaded]:
         shapes = {i: sql_shape(types[i]) for i in places}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
         alias = ", ".join(f"c{i}" for i in range(len(types)))
@@ -111,10 +110,10 @@ _SQL_KINDS = {
     "FLOAT": ("float", "CAST({0} AS DOUBLE)"),
     "DOUBLE": ("float", "{0}"),
     "BOOLEAN": ("bool", "{0}"),
-    "TIME": ("float", "date_part('epoch', {0}) / 3600"),
-    "TIME_NS": ("float", "date_part('epoch', CAST({0} AS TIME)) / 3600"),
-    "TIME WITH TIME ZONE": ("float", "date_part('epoch', {0}) / 3600"),
-    "INTERVAL": ("float", "epoch({0})"),
+    "TIME": ("clock", "date_part('epoch', {0}) / 3600"),
+    "TIME_NS": ("clock", "date_part('epoch', CAST({0} AS TIME)) / 3600"),
+    "TIME WITH TIME ZONE": ("clock", "date_part('epoch', {0}) / 3600"),
+    "INTERVAL": ("duration", "epoch({0})"),
     '"NULL"': ("float", "CAST({0} AS DOUBLE)"),
 }
 _MICROSECONDS = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"
@@ -130,28 +129,30 @@ def sql_shape(declared: str) -> tuple[str, str]:
         return "date", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMP)")
     if re.fullmatch(r"TIMESTAMP(_[A-Z]+)? WITH TIME ZONE|TIMESTAMPTZ(_[A-Z]+)?", declared):
         return "zoned", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMPTZ)")
+    if re.fullmatch(r"BLOB|.*\]|(STRUCT|MAP|UNION)\(.*", declared, re.DOTALL):
+        return "described", "CAST({0} AS VARCHAR)"  # lists, records, maps, unions
     return "text", "CAST({0} AS VARCHAR)"
 
 
-def _from_masked(kind: str, values: Array) -> tuple[Array, bool]:
+def _from_masked(kind: str, values: Array) -> Loaded:
     """A column that DuckDB delivers, with a mask where values are missing."""
     absent = np.ma.getmaskarray(values)
     data = np.ma.getdata(values)
     if kind == "wide":
         texts = ["" if gone else v for v, gone in zip(data, absent, strict=True)]
-        return cast(tuple[Array, bool], join_pieces([typed(texts)]))
-    if kind == "text" or (kind == "bool" and absent.any()):
+        return cast(Loaded, join_pieces([typed(texts)]))
+    if kind in ("text", "described") or (kind == "bool" and absent.any()):
         data = data.astype(object)
         data[absent] = None
-        return from_values(data.tolist()) if kind == "bool" or absent.all() else (data, False)
+        if kind == "bool" or absent.all():
+            return from_values(data.tolist())
+        return data, "described" if kind == "described" else ""
     if kind in ("date", "zoned"):
         times = data.astype(np.int64).view(EPOCH_UNIT)
         times[absent] = np.datetime64("NaT")
-        return times, kind == "zoned"
-    if absent.any():
-        data = data.astype(np.float64)
-        data[absent] = math.nan
-    return from_array("", data)
+        return times, "zoned" if kind == "zoned" else ""
+    column, _ = from_array("", np.ma.array(data, mask=absent))
+    return column, kind if kind in ("clock", "duration") else ""
 
 
 # Databases ---------------------------------------------------------------------------------------
@@ -279,7 +280,7 @@ def _open_sqlite(
         raise StairError("query= must be a single SELECT; got something else.")
     names = [column[0] for column in cursor.description]
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    def load(places: list[int]) -> list[Loaded]:
         rows: Iterable[Any] = cursor
         if query is None and len(places) < len(names):
             wanted = ", ".join(quoted(names[i]) for i in places)

@@ -11,7 +11,7 @@ from typing import Any
 from stair.errors import StairError
 from stair.io.arrays import from_values
 from stair.io.databases import choose_table
-from stair.io.frame import Array, Opened, check_filled
+from stair.io.frame import Loaded, Opened, check_filled
 from stair.io.packages import library_in_words, optional
 
 _MOST_ROWS = 1 << 20
@@ -45,7 +45,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
         raise StairError(f'{path.name} has nothing in sheet "{sheet}"; expected a header and rows.')
     names = ["" if cell is None else str(cell).strip() for cell in header]
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    def load(places: list[int]) -> list[Loaded]:
         lists: list[list[Any]] = [[] for _ in places]
         filled = 0
         for count, (number, row) in enumerate(rows, 1):

@@ -13,6 +13,9 @@ from stair.errors import StairError
 
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = str | os.PathLike[str]
+Loaded: TypeAlias = tuple[Array, str]
+"""A column, and what it was before it became plain: "zoned" times (UTC now), a "duration" (in
+seconds), a "clock" (hours of the day), "described" (lists, records, bytes as text); else ""."""
 EPOCH_UNIT = "datetime64[us]"
 
 
@@ -20,8 +23,9 @@ EPOCH_UNIT = "datetime64[us]"
 class Frame:
     """A table as named columns.
 
-    A column is float64 (NaN = missing), int64, bool, datetime64[us] (NaT = missing), or object
-    with only text, or only true and false, and None for missing.
+    A column is float64 (NaN = missing), int64 or uint64, bool, datetime64[us] (NaT = missing), or
+    object with None for missing and only text, only true and false, or only whole numbers (where
+    some are missing and some are too large to be exact as floats).
     """
 
     columns: dict[str, Array] = field(repr=False)
@@ -31,6 +35,8 @@ class Frame:
     """The file's name as people know it, or "" where there is no file."""
     notes: tuple[str, ...] = ()
     """What a person should know about how the table was read."""
+    types: dict[str, str] = field(default_factory=dict, repr=False)
+    """What columns were before they became plain, where that is not plain from the values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +44,15 @@ class Opened:
     """An opened source: its names are known, its values are not read yet."""
 
     names: list[str]
-    load: Callable[[list[int]], list[tuple[Array, bool]]]
-    """The columns at these places, each with whether its times were moved to UTC."""
+    load: Callable[[list[int]], list[Loaded]]
+    """The columns at these places."""
     notes: list[str] = field(default_factory=list)
     empty: str = "has no rows"
 
 
 def make_frame(
     names: Sequence[str],
-    loaded: Sequence[tuple[Array, bool]],
+    loaded: Sequence[Loaded],
     source: str,
     notes: Iterable[str],
     empty: str = "has no rows",
@@ -59,10 +65,11 @@ def make_frame(
     if n_rows == 0:
         raise StairError(f"{what} {empty}; expected at least one row of values.")
     said = list(notes)
-    zoned = [name for name, (_, moved) in zip(names, loaded, strict=True) if moved]
+    types = {name: was for name, (_, was) in zip(names, loaded, strict=True) if was}
+    zoned = [name for name, was in types.items() if was == "zoned"]
     said.extend(f'the times in "{name}" have a time zone; they are read as UTC' for name in zoned)
     arrays = {name: array for name, (array, _) in zip(names, loaded, strict=True)}
-    return Frame(arrays, n_rows, source, tuple(said))
+    return Frame(arrays, n_rows, source, tuple(said), types)
 
 
 def check_filled(source: str, n_rows: int, n_columns: int, filled: int, many: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from stair.errors import StairError
 from stair.io.arrays import from_values
-from stair.io.frame import Array, Opened, check_filled
+from stair.io.frame import Loaded, Opened, check_filled
 from stair.io.text import TextFile
 from stair.io.values import dated
 
@@ -35,7 +35,7 @@ def open_json_lines(text: TextFile) -> Opened:
     names = list(dict.fromkeys(name for row in rows for name in row))
     check_filled(text.name, len(rows), len(names), sum(map(len, rows)), 100_000_000)
 
-    def load(places: list[int]) -> list[tuple[Array, bool]]:
+    def load(places: list[int]) -> list[Loaded]:
         return [
             dated(from_values(list(map(_flat, (row.get(names[i]) for row in rows)))))
             for i in places

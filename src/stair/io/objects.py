@@ -10,7 +10,7 @@ import numpy as np
 
 from stair.errors import StairError
 from stair.io.arrays import from_array, from_series, from_values, label, plain_names
-from stair.io.frame import Array, Frame, make_frame, unique_names
+from stair.io.frame import Array, Frame, Loaded, make_frame, unique_names
 from stair.io.packages import optional
 from stair.io.reading import read
 
@@ -33,7 +33,7 @@ def from_object(data: Any) -> Frame:
     return _from_wrapped(data)
 
 
-def _named_frame(raw: Sequence[str], columns: Sequence[tuple[Array, bool]]) -> Frame:
+def _named_frame(raw: Sequence[str], columns: Sequence[Loaded]) -> Frame:
     names, notes = unique_names(raw)
     return make_frame(names, columns, "", notes.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from stair.errors import StairError, did_you_mean, no_such_column
@@ -34,14 +34,16 @@ def read(
     query: str | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    texts: Collection[str] = (),
 ) -> Frame:
     """Read a file into a Frame; its ending says what it is.
 
     `columns` names the columns to read; the others are not even loaded where the format allows.
     `table` or `query` choose from a database, and `table` a sheet of an Excel file. `separator`
-    and `encoding` are for text files, where both are otherwise found out.
+    and `encoding` are for text files, where both are otherwise found out. `texts` names columns
+    that are text whatever their values look like in this file: "007" and "true" as they stand.
     """
-    return _read(source, columns, table, query, separator, encoding, None)
+    return _read(source, columns, table, query, separator, encoding, None, texts)
 
 
 def column_names(
@@ -70,10 +72,13 @@ def _read(
     separator: str | None,
     encoding: str | None,
     reader: Reader,
+    texts: Collection[str] = (),
 ) -> Frame:
     """`read`, with the reader of text files open to choice so that tests can compare the two."""
     path = _regular_file(source)
-    with _opened(path, table, query, separator, encoding, whole=True, reader=reader) as opened:
+    with _opened(
+        path, table, query, separator, encoding, whole=True, reader=reader, texts=texts
+    ) as opened:
         names, renamed = unique_names(opened.names)
         places = _places(columns, names, path.name)
         loaded = opened.load(places)
@@ -156,6 +161,7 @@ def _opened(
     *,
     whole: bool,
     reader: Reader,
+    texts: Collection[str] = (),
 ) -> Iterator[Opened]:
     """Open a file as what its ending says, and say every trouble with it in one sentence."""
     ending = ending_of(path)
@@ -166,7 +172,7 @@ def _opened(
                 start = file.read(32)
             if ending in TEXT:
                 text = find_text(path, start, encoding, whole)
-                opened = open_csv(text, separator, ending, reader)
+                opened = open_csv(text, separator, ending, reader, texts)
             elif ending in JSON_LINES:
                 opened = open_json_lines(find_text(path, start, encoding, whole=True))
             elif not start:

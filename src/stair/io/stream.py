@@ -98,7 +98,8 @@ class Stream:
         self.names = list(self._shapes)
 
     def shape(self, name: str) -> str:
-        """What a column holds: int, wide, float, bool, date, zoned or text."""
+        """What a column holds: int, wide, float, clock, duration, bool, date, zoned,
+        described or text."""
         return self._shapes[name][0]
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
@@ -114,12 +115,10 @@ class Stream:
 
     def _plain(self, name: str) -> str:
         kind, sql = self._shapes[name]
-        if kind in ("int", "float", "wide"):
-            return (
-                f"coalesce(CAST({quoted(name)} AS DOUBLE), 'nan'::DOUBLE)"
-                if (kind != "float")
-                else f"coalesce({sql.format(quoted(name))}, 'nan'::DOUBLE)"
-            )
+        if kind in ("int", "wide"):
+            return f"coalesce(CAST({quoted(name)} AS DOUBLE), 'nan'::DOUBLE)"
+        if kind in ("float", "clock", "duration"):
+            return f"coalesce({sql.format(quoted(name))}, 'nan'::DOUBLE)"
         if kind in ("date", "zoned"):
             return f"coalesce({sql.format(quoted(name))}, -9223372036854775807 - 1)"
         return sql.format(quoted(name))

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.io.arrays import as_times
-from stair.io.frame import EPOCH_UNIT, Array
+from stair.io.arrays import as_times, from_values, whole_column
+from stair.io.frame import EPOCH_UNIT, Array, Loaded
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 Piece: TypeAlias = tuple[str, Array]
@@ -45,6 +45,11 @@ def typed(values: Sequence[str]) -> Piece:
     kind, array = found
     if not absent.any():
         return kind, array
+    if kind == "int":
+        listed: list[int | None] = [None] * len(values)
+        for row, value in zip(np.flatnonzero(~absent).tolist(), array.tolist(), strict=True):
+            listed[row] = value
+        return "int", whole_column(listed)[0]
     if kind == "bool":
         spread = np.full(len(values), None, dtype=object)
         spread[~absent] = array.tolist()
@@ -52,7 +57,7 @@ def typed(values: Sequence[str]) -> Piece:
     if kind in ("date", "zoned"):
         spread = np.full(len(values), np.datetime64("NaT"), dtype=EPOCH_UNIT)
     else:
-        kind, spread = "float", np.full(len(values), math.nan)
+        spread = np.full(len(values), math.nan)
     spread[~absent] = array
     return kind, spread
 
@@ -76,9 +81,8 @@ def _numbers(values: Sequence[str]) -> Piece | None:
     array: Array
     kind = "int"
     try:
-        array = np.array(list(map(int, values)), dtype=np.int64)
-    except OverflowError:
-        kind, array = "float", np.array(list(map(float, values)))
+        array, _ = whole_column(list(map(int, values)))
+        kind = "float" if array.dtype.kind == "f" else "int"  # beyond 64 bits
     except ValueError:
         try:
             kind, array = "float", np.array(list(map(float, values)))
@@ -126,15 +130,17 @@ def _moments(values: Sequence[str]) -> Piece | None:
         return None
 
 
-def join_pieces(pieces: Sequence[Piece]) -> tuple[Array, bool] | None:
+def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
     """One column from its pieces, or None where they only agree as text that is gone by now."""
     kinds = {kind for kind, _ in pieces} - {"none"}
     if not kinds:
-        return np.concatenate([a for _, a in pieces]) if pieces else np.empty(0), False
-    if kinds == {"int"} and all(kind == "int" for kind, _ in pieces):
-        return np.concatenate([a for _, a in pieces]), False
+        return np.concatenate([a for _, a in pieces]) if pieces else np.empty(0), ""
+    if kinds == {"int"}:
+        if all(array.dtype == np.int64 for _, array in pieces):
+            return np.concatenate([a for _, a in pieces]), ""
+        return from_values([v for _, a in pieces for v in _whole(a)])
     if kinds <= {"int", "float"}:
-        return np.concatenate([a.astype(np.float64, copy=False) for _, a in pieces]), False
+        return np.concatenate([a.astype(np.float64, copy=False) for _, a in pieces]), ""
     if len(kinds) > 1:
         return None
     (kind,) = kinds
@@ -148,10 +154,38 @@ def join_pieces(pieces: Sequence[Piece]) -> tuple[Array, bool] | None:
     parts = [
         np.full(len(a), fill, dtype=dtype) if k == "none" else a.astype(dtype) for k, a in pieces
     ]
-    return np.concatenate(parts), kind == "zoned"
+    return np.concatenate(parts), "zoned" if kind == "zoned" else ""
 
 
-def dated(column: tuple[Array, bool]) -> tuple[Array, bool]:
+def _whole(array: Array) -> list[int | None]:
+    """Whole numbers however they are held, None where missing."""
+    return [None if v is None or v != v else int(v) for v in array.tolist()]
+
+
+def whole_numbers(array: Array) -> bool:
+    """Whether a column of any type has whole numbers alone, as far as its values are there."""
+    if array.dtype.kind == "f":
+        known = array[~np.isnan(array)]
+        return bool(known.size and (known == np.rint(known)).all() and np.isfinite(known).all())
+    present = [v for v in array.tolist() if v is not None]
+    return bool(present) and all(type(v) is int for v in present)
+
+
+def moment(text: str) -> np.datetime64 | None:
+    """The time that an ISO text names, in UTC where it has a zone; None where it names none."""
+    text = text.strip()
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        if match[1] is None:  # 26 characters: down to the microsecond
+            return np.datetime64(text[:26].replace(" ", "T"), "us")
+        return np.datetime64(as_times([dt.datetime.fromisoformat(text)])[0], "us")
+    except (ValueError, OverflowError):  # 31 February; a day that leaves the calendar
+        return None
+
+
+def dated(column: Loaded) -> Loaded:
     """Times where a column of text holds nothing else: JSON and SQLite have no type for them."""
     array, _ = column
     if array.dtype != object:
@@ -163,4 +197,4 @@ def dated(column: tuple[Array, bool]) -> tuple[Array, bool]:
         return column
     times = np.full(len(array), np.datetime64("NaT"), dtype=EPOCH_UNIT)
     times[~absent] = found[1]
-    return times, found[0] == "zoned"
+    return times, "zoned" if found[0] == "zoned" else ""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import Among, Interval, Period
 from stair.distribution import Chart, Distributions
-from stair.table import Field
+from stair.schema import Field
 
 FEWEST: Final = 8  # with fewer such outliers nothing can be said about where they are
 MOST: Final = 3

@@ -20,7 +20,7 @@ from stair.review.log import NOBODY
 from stair.review.session import Review
 from stair.review.store import Store, fingerprint_of_table
 from stair.review.uploads import Folder, check_expanded
-from stair.table import Field, read_values
+from stair.schema import Schema, Values
 
 MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
 SUFFIX: Final = ".review.sqlite"
@@ -160,7 +160,8 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
 
 def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
-    frame = io.read(wanted.file, table=wanted.table, query=wanted.query)
+    texts = () if saved is None else saved.rules.schema.texts()
+    frame = io.read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
     time_parts = wanted.time_parts
@@ -182,7 +183,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
 def _labels_by(saved: SavedRules, frame: io.Frame) -> Labels:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
-    codes = predicted_classes(rules, read_values(saved.fields, frame.columns)).astype(np.int32)
+    codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     return Labels(codes, rules.classes, positive, "what the rules say", ())
 
@@ -195,8 +196,8 @@ def _with_fields(given: Given, saved: SavedRules) -> Given:
             f"has {', '.join(map(str, given.verdict.classes))}"
         )
     known = {f.name: f for f in saved.fields}
-    rest = tuple(f for f in given.fields if f.name not in known)
-    values = read_values(saved.fields, given.frame.columns)
-    values = {name: array[given.rows] for name, array in values.items()}
-    fields: tuple[Field, ...] = (*saved.fields, *rest)
-    return replace(given, fields=fields, values={**given.values, **values})
+    rest = tuple(f for f in given.schema.fields if f.name not in known)
+    values = saved.rules.schema.read(given.frame).take(given.rows)
+    schema = Schema((*saved.fields, *rest), given.schema.columns)
+    both = Values({**given.values, **values}, values.n_rows)
+    return replace(given, schema=schema, values=both)

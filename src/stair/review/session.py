@@ -391,7 +391,7 @@ def learner(given: Given, settings: Mapping[str, Any], say: Callable[[str], None
         if name in settings
     }  # fmt: skip
     return Learner(
-        given.fields, str(settings["method"]), float(settings["min_score"]),
+        given.schema, str(settings["method"]), float(settings["min_score"]),
         int(settings["max_rule_length"]), settings.get("max_total_length"), given.verdict, say,
         **known,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import value_order
 from stair.columns import Binned, Categories, Column, Numbers, Times
+from stair.conversion import WEEKDAYS, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, outlier_of_two, read_labels
@@ -27,7 +28,7 @@ from stair.scale.profile import (
     times_of,
 )
 from stair.scale.sketch import Sketch
-from stair.table import WEEKDAYS, Field, part_of
+from stair.schema import Field
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 

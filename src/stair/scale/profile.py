@@ -12,10 +12,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.conversion import type_of_values
 from stair.errors import StairError
 from stair.scale.options import Options
 from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.table import ISO_TIME, WORDS_IN_TEXT, Field, fields_among
+from stair.schema import Field
+from stair.table import ISO_TIME, WORDS_IN_TEXT, fields_among
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 
@@ -128,6 +130,14 @@ class Profile:
         if len(self.words) > MOST_DISTINCT:
             self.words = None
 
+    def type_of(self, kind: str) -> str:
+        """Of which type its values are, read as this kind."""
+        if kind != "category":
+            return ""
+        if self.kind in ("number", "time"):
+            return self.kind
+        return type_of_values(list(self.words or ()))
+
     def read_as(self) -> str:
         """The kind that a person would give it."""
         if self.kind in ("number", "time"):
@@ -230,12 +240,16 @@ def choose_fields(
         profile = profiles[name]
         return "number" if as_matrix and not profile.kind else profile.read_as()
 
+    def type_of(name: str, kind: str) -> str:
+        return profiles[name].type_of(kind)
+
     def why_useless(name: str, kind: str) -> str | None:
         return None if as_matrix else profiles[name].why_useless(kind)
 
     fields, left_out = fields_among(
         [*options.exclude, *profiles],  # what is excluded was not read
         kind_of,
+        type_of,
         why_useless,
         include=options.include,
         exclude=options.exclude,

@@ -19,6 +19,7 @@ from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.scale.coding import Coded
 from stair.scale.options import Progress
+from stair.schema import Schema
 from stair.tallies import Tally
 
 
@@ -92,8 +93,8 @@ def learn_rules(
         Leaf(node.clauses(), node.label, tuple(map(float, each)))
         for node, each in zip(nodes, counts, strict=True)
     ]
-    names = tuple(field.name for field in coded.coding.fields)
-    rules = rule_set_of(leaves, coded.classes, names, growth.root.label, coded.positive)
+    schema = Schema(coded.coding.fields)
+    rules = rule_set_of(leaves, coded.classes, schema, growth.root.label, coded.positive)
     score = score_of(zip([n.label for n in nodes], counts, strict=True), coded.totals,
                      coded.positive)  # fmt: skip
     whole = counter.count(only_root(), range(len(counter.columns)))[0]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, clause_evidence
+from stair.io.frame import Frame
 from stair.labels import Labels
 from stair.learn import Learner, predicted_classes
 from stair.local import LocalRuleSet
@@ -25,7 +26,8 @@ from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Batch, Profile, Raw, Words
 from stair.scale.rules import Learned
-from stair.table import Field, choose_fields, read_values
+from stair.schema import Schema
+from stair.table import choose_fields, read_to_learn
 
 Columns = dict[str, NDArray[Any]]
 
@@ -107,7 +109,6 @@ class Judge:
     """Counts of rules on any part of the data."""
 
     rules: RuleSet
-    fields: tuple[Field, ...]
     coder: Coder
 
     def __call__(self, batch: Batch) -> tuple[NDArray[np.int64], ...]:
@@ -117,8 +118,9 @@ class Judge:
         classes = self.coder.classes_of(batch)
         known = np.flatnonzero(classes >= 0)
         classes = classes[known]
-        raw = {f.source: raw_column(batch[f.source], known) for f in self.fields}
-        values = read_values(self.fields, raw)
+        sources = dict.fromkeys(f.source for f in self.rules.schema.fields)
+        columns = {name: raw_column(batch[name], known) for name in sources}
+        values = self.rules.schema.read(Frame(columns, len(known)))
         covered = self.rules.covers(values)
         by_rule = [np.bincount(classes[rows], minlength=n_classes) for rows in covered.T]
         times = covered.sum(axis=1)
@@ -149,7 +151,7 @@ def learn_from_sample(
     look: Look,
     count: Callable[[Judge], tuple[NDArray[np.int64], ...]],
     options: Options,
-    learner: Callable[[tuple[Field, ...], Labels], Learner],
+    learner: Callable[[Schema, Labels], Learner],
     n_columns: int,
     source: str,
     say: Progress,
@@ -169,8 +171,9 @@ def learn_from_sample(
             f"the sample of {len(rows):,} rows has no {said}; take a larger one with sample= "
             "(--sample), or use the method stair, which counts all rows"
         )
+    frame = Frame(sampled, len(rows))
     fields, left_out = choose_fields(
-        sampled,
+        frame,
         include=options.include,
         exclude=[],
         kinds=options.kinds,
@@ -178,9 +181,10 @@ def learn_from_sample(
     )
     left_out |= dict.fromkeys(options.exclude, "excluded")
     say(f"learning from a sample of {len(rows):,} rows")
-    made = learner(fields, labels)(read_values(fields, sampled), labels.codes)
+    schema = Schema(fields, (*sampled, options.label))
+    made = learner(schema, labels)(read_to_learn(schema, frame), labels.codes)
     say("counting the rules on all rows")
-    by_rule, by_clause, predicted, alone, rest = count(Judge(made.rules, fields, coder))
+    by_rule, by_clause, predicted, alone, rest = count(Judge(made.rules, coder))
     totals = predicted.sum(axis=0)
     rules = _recounted(made.rules, by_rule, totals)
     score = _score(predicted, verdict.positive)

@@ -40,7 +40,7 @@ from stair.scale.work import (
     save_plan,
     work_folder,
 )
-from stair.table import Field
+from stair.schema import Schema
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
@@ -102,9 +102,9 @@ def summarize_large(
     if method != "stair":
         settings |= {"sample": sample}
 
-        def learner(fields: tuple[Field, ...], verdict: Labels) -> Learner:
+        def learner(schema: Schema, verdict: Labels) -> Learner:
             return Learner(
-                fields, method, min_score, max_rule_length, max_total_length, verdict, say,
+                schema, method, min_score, max_rule_length, max_total_length, verdict, say,
                 random_state=random_state, **others,
             )  # fmt: skip
 
@@ -228,7 +228,7 @@ def _by_sample(
     options: Options,
     most: int,
     seed: int,
-    learner: Callable[[tuple[Field, ...], Labels], Learner],
+    learner: Callable[[Schema, Labels], Learner],
     memory: str | int | None,
     work: str | Path | None,
     client: Any,
@@ -361,7 +361,6 @@ def _summary(
 
     return Summary(
         rules=learned.rules,
-        fields=coded.coding.fields,
         evidence=learned.evidence,
         rest=learned.rest,
         method=method,

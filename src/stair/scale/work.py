@@ -29,8 +29,8 @@ from stair.io.packages import reason
 from stair.labels import Labels
 from stair.levels import Known
 from stair.scale.coding import Coder, Coding, Plan
+from stair.schema import Field
 from stair.search import Split
-from stair.table import Field
 
 BINS_ARE_THERE: Final = "the bins of an earlier run are there"
 CODES_ARE_THERE: Final = "the codes of an earlier run are there"

@@ -1,0 +1,269 @@
+"""What rules may speak of, of which type each value is, and how any table is read by that.
+
+A rule compares values of the type that it was learned with. `Schema.read` is the only way from a
+table to such values: it brings what it finds to the learned type, counts what cannot be brought
+there, and refuses a column that cannot be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.clauses import Among, Clause, Interval, Period, value_order
+from stair.conversion import (
+    MEASURES,
+    TYPES,
+    Array,
+    Part,
+    as_category,
+    as_numbers,
+    as_times,
+    part_of,
+    type_of_values,
+)
+from stair.errors import StairError, did_you_mean
+from stair.io.frame import Frame
+from stair.io.objects import from_object
+
+Kind: TypeAlias = Literal["number", "category", "time", "text"]
+KINDS: Final[tuple[str, ...]] = get_args(Kind)
+
+# The different values of a category are kept, to know what was never seen, up to this many.
+MOST_KNOWN: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One attribute: its name in the rules, its kind, the table's column it comes from, and of
+    which type its values were when the rules were learned.
+
+    The part of a time (its hour, its weekday) has the type of that time.
+    """
+
+    name: str
+    kind: Kind
+    source: str
+    part: Part | None = None
+    type: str = ""
+    # The values of a category when the rules were learned, None where they are not known.
+    known: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        types = TYPES["time" if self.part is not None else self.kind]
+        if not self.type:
+            object.__setattr__(self, "type", types[0])
+        elif self.type not in types:
+            raise ValueError(f"a {self.kind} has no values of the type {self.type!r}")
+
+    def spelled(self, truth: bool) -> str:
+        """How true or false is written where text was learned: as it was then, else in lower
+        case."""
+        word = str(truth).lower()
+        return next((v for v in self.known or () if isinstance(v, str) and v.lower() == word), word)
+
+
+class Values(dict[str, Array]):
+    """The values of fields, by field name, as the clauses compare them.
+
+    Numbers are float64 (NaN: missing), but where whole numbers beyond 2**53 occur: int64, uint64,
+    or Python's own numbers and None. Times are datetime64[us]; categories and texts are Python
+    values and None. `unread` counts what could not be brought to the learned type, and `unseen`
+    the values of categories that did not occur when the rules were learned; `notes` say so in
+    sentences.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        n_rows: int,
+        unread: Mapping[str, int] | None = None,
+        unseen: Mapping[str, int] | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(arrays)
+        self.n_rows = n_rows
+        self.unread = dict(unread or {})
+        self.unseen = dict(unseen or {})
+        self.notes = tuple(notes)
+
+    def take(self, rows: NDArray[Any]) -> Values:
+        """Some of the rows."""
+        n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+        return Values({name: array[rows] for name, array in self.items()}, n_rows)
+
+
+def _rows(n: int, what: str, is_no: str) -> str:
+    if n == 1:
+        return f'1 row has a value of "{what}" that is {is_no}'
+    return f'{n:,} rows have values of "{what}" that are {is_no}'
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fields of a rule set, and the names of all columns of the table it was learned from."""
+
+    fields: tuple[Field, ...]
+    columns: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of_numbers(cls, names: Iterable[str]) -> Schema:
+        """A table of plain numbers."""
+        return cls(tuple(Field(name, "number", name) for name in names))
+
+    @classmethod
+    def of_clauses(cls, names: Iterable[str], clauses: Iterable[Clause]) -> Schema:
+        """What can be told from the clauses alone: for rules that nobody gave a schema."""
+        found: dict[str, Field] = {}
+        for clause in clauses:
+            name = clause.feature
+            if isinstance(clause, Interval):
+                found[name] = Field(name, "number", name)
+            elif isinstance(clause, Period):
+                found[name] = Field(name, "time", name)
+            elif isinstance(clause, Among):
+                if clause.values or name not in found:
+                    found[name] = Field(name, "category", name, type=type_of_values(clause.values))
+            else:
+                found[name] = Field(name, "text", name)
+        return cls(tuple(found.get(name) or Field(name, "number", name) for name in names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """All names of columns that the table is known to have."""
+        return frozenset(self.columns) | {f.source for f in self.fields}
+
+    def remembering(self, values: Mapping[str, Array]) -> Schema:
+        """The schema with the categories that these values have, as far as they are few."""
+        return replace(self, fields=tuple(_remembering(f, values[f.name]) for f in self.fields))
+
+    def texts(self, names: Collection[str] | None = None) -> frozenset[str]:
+        """The columns that were text: a file that may spell them otherwise is to be read so."""
+        return frozenset(
+            f.source
+            for f in self.fields
+            if f.kind in ("category", "text") and f.type == "text" and f.part is None
+            and (names is None or f.name in names)
+        )  # fmt: skip
+
+    def read(
+        self, table: Any, names: Collection[str] | None = None, *, strict: bool = False
+    ) -> Values:
+        """The values of these fields (all by default) in a table of any kind.
+
+        An array has its columns in the order of the fields. With `strict`, as in learning, a value
+        that is not of its type is an error.
+        """
+        if isinstance(table, Values):
+            return table
+        fields = [f for f in self.fields if names is None or f.name in names]
+        if isinstance(table, list | tuple) and not any(isinstance(r, Mapping) for r in table):
+            table = np.array(table, dtype=object)
+        if isinstance(table, np.ndarray) and table.dtype.names is None:
+            table = self._by_place(table, fields)
+            if not fields:
+                return Values({}, len(table))
+        if _is_empty(table):
+            return Values({f.name: np.empty(0) for f in fields}, 0)
+        frame = table if isinstance(table, Frame) else from_object(table)
+        arrays: dict[str, Array] = {}
+        unread: dict[str, int] = {}
+        unseen: dict[str, int] = {}
+        said: dict[str, None] = {}  # in order, each once
+        for each in fields:
+            raw, was = _column(each, frame)
+            if each.part is None and each.type in ("naive", "zoned"):
+                said.update(dict.fromkeys(_about_zones(each, raw, was)))
+            array, n_unread = _read(each, raw, was, strict)
+            arrays[each.name] = array
+            if n_unread:
+                unread[each.source] = n_unread
+                kind = "number" if each.kind == "number" and each.part is None else "time"
+                words = _rows(n_unread, each.source, f"no {kind}")
+                said[f"{words} and {'counts' if n_unread == 1 else 'count'} as missing"] = None
+            n_unseen = _count_unseen(each, array)
+            if n_unseen:
+                unseen[each.source] = n_unseen
+                words = _rows(n_unseen, each.source, "new")
+                said[f"{words}: never seen when the rules were learned"] = None
+        return Values(arrays, frame.n_rows, unread, unseen, said)
+
+    def _by_place(self, table: Array, fields: Sequence[Field]) -> Any:
+        """The columns of these fields, by name; the array itself where none is needed."""
+        sources = [f.source for f in self.fields if f.part is None]
+        if table.ndim != 2 or table.shape[1] != len(sources):
+            shape = " × ".join(map(str, table.shape))
+            raise StairError(
+                f"got an array of the shape {shape}; these rules expect rows with "
+                f"{len(sources)} columns, and a single row goes in as [row]"
+            )
+        needed = {f.source for f in fields}
+        return {s: table[:, j] for j, s in enumerate(sources) if s in needed} or table
+
+
+def _remembering(each: Field, array: Array) -> Field:
+    if each.kind != "category":
+        return each
+    known = {v for v in array.tolist() if v is not None}
+    return replace(
+        each, known=tuple(sorted(known, key=value_order)) if len(known) <= MOST_KNOWN else None
+    )
+
+
+def _is_empty(table: Any) -> bool:
+    """Whether a table in memory has no rows: nothing is wrong with that, but nothing to read."""
+    if isinstance(table, Mapping):
+        table = next(iter(table.values()), table)
+    if hasattr(table, "shape"):
+        return bool(table.shape[0] == 0)
+    return isinstance(table, list | tuple) and not table
+
+
+def _column(each: Field, frame: Frame) -> tuple[Array, str]:
+    if each.source not in frame.columns:
+        hint = did_you_mean(each.source, frame.columns)
+        raise StairError(f'the rules need a column "{each.source}", which is not there.{hint}')
+    return frame.columns[each.source], frame.types.get(each.source, "")
+
+
+def _about_zones(each: Field, raw: Array, was: str) -> list[str]:
+    if each.type == "zoned" and was != "zoned" and raw.dtype.kind == "M":
+        return [f'"{each.source}" had a time zone when the rules were learned and has none here; '
+                "its times are taken as UTC"]  # fmt: skip
+    if each.type == "naive" and was == "zoned":
+        return [f'"{each.source}" had no time zone when the rules were learned and has one here; '
+                "its times are taken as UTC"]  # fmt: skip
+    return []
+
+
+def _count_unseen(each: Field, array: Array) -> int:
+    if each.known is None or each.kind != "category":
+        return 0
+    known = {None, *each.known}
+    return sum(v not in known for v in array.tolist())
+
+
+def _read(each: Field, raw: Array, was: str, strict: bool) -> tuple[Array, int]:
+    """The values, and how many could not be read."""
+    name = each.source
+    if each.part is not None:
+        times, unread = as_times(raw, name)
+        return part_of(times, each.part), unread
+    if raw.dtype.kind == "f" and np.isnan(raw).all():  # nothing is there, whatever it would be
+        was = each.type
+    if (each.type in MEASURES or was in MEASURES) and was != each.type:
+        then, now = (MEASURES.get(x, "plain values") for x in (each.type, was))
+        raise StairError(f'"{name}" had {then} when the rules were learned, but has {now} here')
+    if each.kind == "number":
+        return as_numbers(raw, name, strict)
+    if each.kind == "time":
+        return as_times(raw, name)
+    return as_category(raw, each.type, each.spelled), 0

@@ -6,7 +6,6 @@ among them the shortest set, and the bounds of what is left are set where they r
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 from stair.clauses import Clause
 from stair.columns import Column
 from stair.distill.cells import cells_of
+from stair.distill.clock import Clock
 from stair.distill.cover import problem_of
 from stair.distill.plan import EFFORTS, Effort, least_outliers, shortest_set
-from stair.distill.polish import clauses_of
+from stair.distill.polish import Reader, clauses_of
 from stair.engines.memory import MemoryEngine
 from stair.grow import Growth, grow, leaves_of
 from stair.objective import f1, reaches
@@ -30,6 +30,9 @@ __all__ = ["EFFORTS", "Distilled", "Effort", "distill", "least_outliers"]
 
 # STAIR is grown past the floor by these shares of what is left above it, for a pool of rules.
 PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
+# A rule has at most one clause for each column. Where there are few columns, this many are as good
+# as no limit: the search takes its steps by the limit.
+PLENTY: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,16 @@ def distill(
 
     `rows` is the same table as rules read it: an array, or columns by feature name.
     """
-    deadline = None if time_limit is None else time.monotonic() + time_limit
+    clock = Clock(time_limit, say)
+    max_rule_length = min(max_rule_length, max(len(columns), PLENTY))
     totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
-    growth = grow(engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive)
+    growth = grow(
+        engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
+        on_step=lambda _: clock.beat(),
+    )  # fmt: skip
     grown = [
         _worth_most(leaves_of(growth, engine.unit, steps), positive, min_score, default)
         for steps in _steps_to(growth, past)
@@ -92,7 +99,7 @@ def distill(
         )  # fmt: skip
         chosen = shortest_set(
             problem, grown, effort=effort, max_total_length=max_total_length,
-            deadline=deadline, seed=seed, say=say,
+            clock=clock, seed=seed,
         )  # fmt: skip
         if (
             chosen.is_enough
@@ -102,10 +109,11 @@ def distill(
         ):
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
+    read = _reader(columns, rows)
     found = []
     for rule in chosen.rules:
         label = problem.labels[rule.label]
-        found.append((label, clauses_of(cells, values, rule.box, labels != label)))
+        found.append((label, clauses_of(cells, values, rule.box, labels != label, read)))
     make = _Maker(rows, labels, weights, classes, schema, positive, default, problem.labels)
     rules, score = make(found)
     if not reaches(score, min_score) and max_total_length is None:
@@ -117,6 +125,14 @@ def distill(
     relaxed = least < least_outliers(min_outliers, wanted)
     bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
     return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed)
+
+
+def _reader(columns: Sequence[Column], rows: Any) -> Reader:
+    """A column's values by its name, whether the table is an array or has names."""
+    if not isinstance(rows, np.ndarray):
+        return rows.__getitem__  # type: ignore[no-any-return]
+    place = {column.name: column.attribute for column in columns}
+    return lambda name: rows[:, place[name]]
 
 
 def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:

@@ -35,6 +35,7 @@ class Around(NamedTuple):
 
 
 def around(cover: Cover, box: Box, seed: int = -1, ease: int = FULL, drops: bool = True) -> Around:
+    cover.must_stop()  # all work goes through here, so whoever wants it to end is heard here
     columns, allowed = cover.problem.cells.table(box)
     found = Around(*cover.kernel.around(columns, allowed, seed, ease, drops))
     if len(columns):  # a clause may be drawn anew, but a column has one clause at most
@@ -76,6 +77,8 @@ def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
             if found.totals[k] >= gain:  # a clause that costs nothing goes
                 box = without(box, names[k])
                 continue
+        if cover.must_stop():
+            return cover.place(box), gain // FULL
         sums = found.sums[:-1]
         while True:
             k, column = divmod(int(sums.argmax()), sums.shape[1]) if sums.size else (0, 0)
@@ -100,7 +103,10 @@ def begun(
     """Boxes of one, two, … attributes, each drawn anew at the true cost, with what they gain."""
     box: Box = {}
     least = cover.least
+    began = cover.kernel.work
     for step in range(longest):
+        if cover.must_stop() or cover.kernel.work - began > cover.most_at_once:
+            return
         eased = max(1, round(FULL * (ease / FULL) ** (1 - step / longest)))
         found = around(cover, box, seed, eased, drops=False)
         sums = found.sums[-1]

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from stair.columns import Column
 
-# Past this many bins, neighbours with few outliers are put together; a code has 16 bits.
+# Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096
+# A code has 16 bits, and one is that of missing values. Past this many categories, those with the
+# fewest outliers, usually none, share a bin.
+MOST_CATEGORIES: Final = 2**16 - 1
 
 Run: TypeAlias = tuple[int, int, bool]  # first and last bin, and whether missing values belong
 Bins: TypeAlias = Run | frozenset[int]  # a run of an ordered column, a set of categories
@@ -32,7 +35,8 @@ class Cells:
     codes: NDArray[np.uint16]  # rows × columns
     n_bins: NDArray[np.int32]
     has_missing: NDArray[np.bool_]
-    smallest: tuple[NDArray[np.float64], ...]  # the least value of each bin, missing left out
+    # The least and the largest value of each bin, missing left out; NaN for unlike categories.
+    smallest: tuple[NDArray[np.float64], ...]
     largest: tuple[NDArray[np.float64], ...]
 
     @property
@@ -72,18 +76,22 @@ def cells_of(
     for j, column in enumerate(columns):
         gone = np.isnan(values[:, j])
         distinct, places = np.unique(values[~gone, j], return_inverse=True)
+        wanted = np.bincount(places[is_wanted[~gone]], minlength=len(distinct))
         if column.is_ordered:
-            bins = _bins(np.bincount(places[is_wanted[~gone]], minlength=len(distinct)), most_bins)
+            bins = _bins(wanted, most_bins)
+            first = np.flatnonzero(np.diff(bins, prepend=-1))
+            smallest.append(distinct[first])
+            largest.append(
+                distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
+            )
         else:
-            bins = np.arange(len(distinct))
-        first = np.flatnonzero(np.diff(bins, prepend=-1))
-        smallest.append(distinct[first])
-        largest.append(
-            distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
-        )
+            bins, own = _categories(wanted)
+            shared = [np.nan] if len(own) < len(distinct) else []
+            smallest.append(np.append(distinct[own], shared))
+            largest.append(smallest[-1])
         has_missing[j] = gone.any()
-        n_bins[j] = len(first) + has_missing[j]
-        codes[gone, j] = len(first)
+        n_bins[j] = len(smallest[-1]) + has_missing[j]
+        codes[gone, j] = len(smallest[-1])
         codes[~gone, j] = bins[places]
     return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
 
@@ -97,3 +105,15 @@ def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
         share = np.cumsum(wanted) * (most - 1) / wanted.sum()
         bins = np.unique(share.astype(np.intp), return_inverse=True)[1]
     return bins
+
+
+def _categories(wanted: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The bin of each category, and the categories that have one of their own; past those is the
+    bin that the others share."""
+    bins = np.arange(len(wanted))
+    if len(wanted) <= MOST_CATEGORIES:
+        return bins, bins
+    own = np.sort(np.argsort(-wanted, kind="stable")[: MOST_CATEGORIES - 1])
+    bins = np.full(len(wanted), len(own))
+    bins[own] = np.arange(len(own))
+    return bins, own

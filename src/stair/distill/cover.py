@@ -7,7 +7,8 @@ a sum over rows, and the gain of a row is what changes if one more rule covers i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,6 +64,7 @@ def problem_of(
 ) -> Problem:
     """F1 of the class `positive`, or accuracy where there is none, as worths and a floor."""
     whole = np.ones(len(classes), dtype=np.int64) if weights is None else weights
+    whole = whole // np.gcd.reduce(whole)  # a thousand times the weight for all says nothing
     excess = int(whole.sum()) // LARGEST_TOTAL
     if excess:
         whole = np.maximum(whole // (excess + 1), 1)
@@ -113,6 +115,8 @@ class Cover:
         boxes = KERNELS[kernel or next(reversed(KERNELS))].Boxes
         self.problem = problem
         self.least = problem.min_outliers  # the fewest outliers of a new rule
+        self.must_stop: Callable[[], bool] = lambda: False  # asked by every loop
+        self.most_at_once: float = math.inf  # the work that a single box may cost
         cells = problem.cells
         n_rows = len(problem.classes)
         self.rules: list[Placed] = []

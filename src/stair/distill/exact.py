@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.distill.cover import Placed, Problem
+from stair.distill.quiet import quiet_solver
 
 # Candidates that cover more rows than this together are too many for a bound in a second or two.
 MOST_ROWS: Final = 60_000
@@ -23,6 +24,8 @@ MOST_RULES: Final = 1500
 # The exact search looks at so many nodes, so that it ends at the same place everywhere.
 MOST_NODES: Final = 200
 TOLERANCE: Final = 1e-6  # of the solver
+# So many of its answers may turn out not to hold before what there is stays.
+MOST_ANSWERS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,35 +50,73 @@ def choose(
     """
     if len(problem.labels) > 1 or not candidates:
         return None
-    from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+    from scipy.optimize import linprog
 
     n_rules = len(candidates)
     cost, matrix, limits = _programme(problem, candidates)
     options = {} if seconds is None else {"time_limit": max(seconds, 0.0)}
-    done = linprog(cost, A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs", options=options)
+    with quiet_solver():
+        done = linprog(
+            cost, A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs", options=options
+        )
     if done.status != 0:
         return None
     bound = math.ceil(done.fun - TOLERANCE)
     if bound >= length or matrix.nnz > most_entries:
         return Choice(None, min(bound, length), n_rules)
-    exact = milp(
-        cost,
-        integrality=np.arange(len(cost)) < n_rules,
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(matrix, -np.inf, limits),
-            LinearConstraint(cost[None, :], 0, length - 1),
-        ],
-        options={**options, "node_limit": MOST_NODES},
-    )
-    if exact.status == 2:  # none is shorter: what we have is the shortest of all
-        return Choice(None, length, n_rules)
-    if exact.mip_dual_bound is not None and math.isfinite(exact.mip_dual_bound):
-        bound = max(bound, math.ceil(exact.mip_dual_bound - TOLERANCE))
-    if exact.x is None:
-        return Choice(None, bound, n_rules)
-    chosen = tuple(r for r, z in zip(candidates, exact.x, strict=False) if z > 0.5)
-    return Choice(chosen, bound, n_rules)
+    return _exactly(problem, candidates, length, bound, (cost, matrix, limits), options)
+
+
+def _exactly(
+    problem: Problem,
+    candidates: Sequence[Placed],
+    length: int,
+    bound: int,
+    programme: tuple[NDArray[np.float64], Any, NDArray[np.float64]],
+    options: dict[str, float],
+) -> Choice:
+    """The choice in whole numbers. The solver's own are only nearly whole, so each of its answers
+    is counted anew; one that is not above the floor is forbidden, and another asked for."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    cost, matrix, limits = programme
+    n_rules = len(candidates)
+    constraints = [
+        LinearConstraint(matrix, -np.inf, limits),
+        LinearConstraint(cost[None, :], 0, length - 1),
+    ]
+    for _ in range(MOST_ANSWERS):
+        with quiet_solver():
+            exact = milp(
+                cost,
+                integrality=np.arange(len(cost)) < n_rules,
+                bounds=Bounds(0, 1),
+                constraints=constraints,
+                options={**options, "node_limit": MOST_NODES},
+            )
+        if exact.status == 2:  # none is shorter: what we have is the shortest of all
+            return Choice(None, length, n_rules)
+        if exact.mip_dual_bound is not None and math.isfinite(exact.mip_dual_bound):
+            bound = max(bound, math.ceil(exact.mip_dual_bound - TOLERANCE))
+        if exact.x is None:
+            break
+        taken = exact.x[:n_rules] > 0.5
+        chosen = tuple(r for r, is_taken in zip(candidates, taken, strict=True) if is_taken)
+        if worth_of(problem, chosen) > problem.floor and sum(r.length for r in chosen) < length:
+            return Choice(chosen, min(bound, length), n_rules)
+        others = np.zeros((1, len(cost)))  # differ from it in at least one rule
+        others[0, :n_rules] = np.where(taken, -1.0, 1.0)
+        constraints.append(LinearConstraint(others, 1.0 - taken.sum(), np.inf))
+    return Choice(None, min(bound, length), n_rules)
+
+
+def worth_of(problem: Problem, rules: Sequence[Placed]) -> int:
+    """What rules of one label are worth together, counted row by row."""
+    covered = np.zeros(len(problem.classes), dtype=np.bool_)
+    for rule in rules:
+        covered[rule.rows] = True
+    worth = np.where(covered, problem.worth[problem.classes, 0], problem.worth[problem.classes, -1])
+    return int((worth * problem.weights).sum())
 
 
 def _programme(
@@ -89,6 +130,8 @@ def _programme(
     from scipy.sparse import coo_array
 
     rule, group, worth = _groups(problem, candidates)
+    unit = int(np.gcd.reduce(worth))
+    worth = worth // unit
     n_rules, n_groups = len(candidates), len(worth)
     is_gain = worth[group] > 0
     gains, losses = np.flatnonzero(worth > 0), np.flatnonzero(~is_gain)
@@ -106,7 +149,8 @@ def _programme(
     rows, columns = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     matrix = coo_array((entries, (rows, columns)), shape=(last + 1, n_rules + n_groups)).tocsc()
     limits = np.zeros(last + 1)
-    limits[-1] = -(problem.floor + 1)
+    # Divided by what all of them share: the "+ 1" of "above the floor" must not drown in it.
+    limits[-1] = -((problem.floor - worth_of(problem, ())) // unit + 1)
     cost = np.concatenate([[float(r.length) for r in candidates], np.zeros(n_groups)])
     return cost, matrix, limits
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from stair.distill.clock import Clock
 from stair.distill.cover import Cover, Placed, Problem
 from stair.distill.exact import candidates_of, choose
 from stair.distill.select import Losses, Pace, Pool, climb, construct, redraw, search, shrink
@@ -64,9 +64,8 @@ def shortest_set(
     *,
     effort: Effort,
     max_total_length: int | None,
-    deadline: float | None,
+    clock: Clock,
     seed: int,
-    say: Callable[[str], None],
 ) -> Chosen:
     """The shortest set of boxes above the floor that the effort finds.
 
@@ -77,12 +76,12 @@ def shortest_set(
     cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
     size = problem.cells.codes.size
     budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
-    pace = Pace(cover, min(budget, plan.most), deadline)
+    pace = Pace(cover, min(budget, plan.most), clock)
     n_wanted = int((problem.classes != problem.default).sum())
     usual = max(problem.min_outliers, least_outliers(None, n_wanted))
 
     def tell(length: int) -> None:
-        say(f"distilling: total length {length}")
+        clock.say(f"distilling: total length {length}")
 
     for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
         _start(cover, grown, random, pool, plan, pace)
@@ -98,8 +97,8 @@ def shortest_set(
             cover.least = problem.min_outliers
         search(cover, random, pool, pace, turn / plan.rounds, tell)
         candidates = candidates_of(problem, pool.rules, cover.rules)
-        say(f"choosing among {len(candidates)} rules")
-        left = None if deadline is None else deadline - time.monotonic()
+        clock.say(f"choosing among {len(candidates)} rules")
+        left = clock.seconds_left()
         choice = choose(problem, candidates, cover.length, left, plan.entries)
         if choice is not None:
             bound, n_candidates = choice.bound, choice.n_candidates

@@ -7,54 +7,81 @@ generalises better. Nothing that was covered is lost, and no row of another clas
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import reduce
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import BEGINNING, END, Among, Clause, Interval, Period
-from stair.columns import Categories, Column, Numbers, Times, roundest_time
-from stair.decimals import shortest_between
-from stair.distill.cells import Bins, Box, Cells, Run
+from stair.clauses import Among, Clause, Interval, Period
+from stair.columns import Binned, Categories, Numbers, Times
+from stair.distill.cells import Bins, Box, Cells
 
-# A bound may lie from the first to before the second; None where it may go.
-T = TypeVar("T")
+# A bound may lie from the first code to before the second; None where it may go.
 Gap: TypeAlias = tuple[float, float] | None
+Reader: TypeAlias = Callable[[str], NDArray[Any]]  # a column's values, as rules read them
 
 # Of a gap only the inner part is looked at for a short decimal, this far from its ends.
 INNER: Final = 0.25
 
 
 def clauses_of(
-    cells: Cells, values: NDArray[np.float64], box: Box, is_foreign: NDArray[np.bool_]
+    cells: Cells,
+    values: NDArray[np.float64],
+    box: Box,
+    is_foreign: NDArray[np.bool_],
+    read: Reader,
 ) -> tuple[Clause, ...]:
-    """A box as clauses with wide bounds; `is_foreign` marks the rows of other classes."""
+    """A box as clauses with wide bounds; `is_foreign` marks the rows of other classes.
+
+    What the wide clauses cover is counted before they are taken: where they lose a row, or win one
+    of another class, bounds go no farther than the next row of any class.
+    """
+    inside = _all_of(len(values), [_meets(cells, j, bins) for j, bins in box.items()])
+    clauses, covered = _widened(cells, values, box, is_foreign, read)
+    if (covered[inside].all() and not (covered & is_foreign & ~inside).any()) or is_foreign.all():
+        return clauses
+    return _widened(cells, values, box, np.ones_like(is_foreign), read)[0]
+
+
+def _all_of(n_rows: int, met: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return reduce(np.logical_and, met, np.ones(n_rows, dtype=np.bool_))
+
+
+def _widened(
+    cells: Cells,
+    values: NDArray[np.float64],
+    box: Box,
+    is_foreign: NDArray[np.bool_],
+    read: Reader,
+) -> tuple[tuple[Clause, ...], NDArray[np.bool_]]:
+    """Clauses with bounds as wide as they may be, and the rows that these clauses cover."""
     meets = {j: _meets(cells, j, bins) for j, bins in box.items()}
     clauses: dict[int, Clause] = {}
     for j, bins in sorted(box.items()):
-        others = np.ones(len(values), dtype=np.bool_)
-        for other, rows in meets.items():
-            if other != j:
-                others &= rows
+        others = _all_of(len(values), [rows for other, rows in meets.items() if other != j])
         column = cells.columns[j]
-        if isinstance(bins, frozenset):
-            among = _set_clause(cells, j, bins, cells.codes[others, j])
-            met = among.covers(_named(cells, j))
-            meets[j] = np.append(met, among.missing)[cells.codes[:, j]]
-            clauses[j] = among
-        elif isinstance(column, Numbers | Times):
+        clause: Clause | None
+        if isinstance(column, Categories):
+            assert isinstance(bins, frozenset)
+            missing = bool(cells.has_missing[j]) and int(cells.n_bins[j]) - 1 in bins
+            clause = _among(column, values[others, j], meets[j][others], missing=missing)
+        elif isinstance(column, Numbers | Times | Binned):
+            assert not isinstance(bins, frozenset)
             gaps = _gaps(values[others, j], meets[j][others], is_foreign[others])
-            interval = _interval(column, gaps, bins)
-            if interval is None:  # both bounds could go, so it says nothing
-                del meets[j]
-            else:
-                meets[j] = _covers(interval, column, values[:, j])
-                clauses[j] = interval
+            clause = _interval(column, gaps, missing=bins[2])
         else:  # a term of a text, or its absence: one of two sides
-            assert not isinstance(column, Categories)
+            assert not isinstance(bins, frozenset)
             clauses[j] = column.cut(0.0, 1.0, None)[int(cells.smallest[j][bins[0]])]
-    return tuple(clauses.values())
+            continue
+        if clause is None:  # both bounds could go, so it says nothing
+            del meets[j]
+        else:
+            meets[j] = clause.covers(read(column.name))
+            clauses[j] = clause
+    return tuple(clauses.values()), _all_of(len(values), meets.values())
 
 
 def _meets(cells: Cells, j: int, bins: Bins) -> NDArray[np.bool_]:
@@ -62,18 +89,6 @@ def _meets(cells: Cells, j: int, bins: Bins) -> NDArray[np.bool_]:
     _, allowed = cells.table({j: bins})
     met: NDArray[np.bool_] = allowed[0].astype(np.bool_)[cells.codes[:, j]]
     return met
-
-
-def _covers(
-    clause: Clause, column: Numbers | Times, codes: NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """The rows that an interval covers, from the column's codes."""
-    if isinstance(column, Numbers):
-        return clause.covers(codes)
-    times = np.full(len(codes), np.datetime64("NaT", "us"))
-    known = ~np.isnan(codes)
-    times[known] = codes[known].astype(np.int64).astype("datetime64[us]")
-    return clause.covers(times)
 
 
 def _gaps(
@@ -94,65 +109,51 @@ def _gaps(
 
 
 def _interval(
-    column: Numbers | Times, gaps: tuple[Gap, Gap] | None, bins: Run
+    column: Numbers | Times | Binned, gaps: tuple[Gap, Gap] | None, *, missing: bool
 ) -> Interval | Period | None:
     """The interval with its bounds in the gaps; None where it would cover every value."""
-    missing = bins[2]
-    if isinstance(column, Numbers):
-        if gaps is None:
-            return Interval(column.name, np.inf, np.inf, missing)
-        low, high = (None if gap is None else _bound(gap, shortest_between) for gap in gaps)
-        clause: Interval | Period = Interval(
-            column.name,
-            -np.inf if low is None else float(low),
-            np.inf if high is None else float(high),
-            missing,
-        )
-    else:
-        days = column.whole_days
-        if gaps is None:
-            return Period(column.name, END, END, missing, days)
-        after, until = (None if gap is None else _bound(gap, _time_between) for gap in gaps)
-        clause = Period(
-            column.name,
-            BEGINNING if after is None else after,
-            END if until is None else until,
-            missing,
-            days,
-        )
-    return None if clause.n_bounds == 0 and missing else clause
+    every, none = column.cut(0.0, np.inf, False)  # all values that are there, and those missing
+    clause: Any = none
+    if gaps is not None:
+        low, high = gaps
+        if low is None and high is None and missing:
+            return None
+        clause = every
+        if low is not None:
+            clause &= _cut_within(column, low)[1]
+        if high is not None:
+            clause &= _cut_within(column, high)[0]
+    found: Interval | Period = replace(clause, missing=missing)
+    return found
 
 
-def _bound(gap: tuple[float, float], between: Callable[[float, float], T]) -> T:
-    """A short bound in the inner part of the gap, where that part holds a number."""
+def _cut_within(column: Numbers | Times | Binned, gap: tuple[float, float]) -> Any:
+    """A cut in the inner part of the gap, where that part holds a number.
+
+    Times and whole numbers that are ranked stay whole: beyond 2**53 nothing else is exact.
+    """
     a, b = gap
-    margin = INNER * (b / 2 - a / 2) * 2
-    return between(a + margin, b - margin) if a < a + margin < b - margin < b else between(a, b)
+    if isinstance(column, Binned):
+        a, b, column = column.tops[int(a)], column.bottoms[int(b)], column.inner
+    elif isinstance(column, Times):
+        a, b = int(a), int(b)
+    if isinstance(a, int) and isinstance(b, int):
+        margin: float = (b - a) // round(1 / INNER)
+    else:
+        margin = INNER * (b / 2 - a / 2) * 2
+    inner = (a + margin, b - margin)
+    return column.cut(*(inner if a < inner[0] < inner[1] < b else (a, b)), None)
 
 
-def _time_between(a: float, b: float) -> np.datetime64:
-    return roundest_time(int(np.ceil(a)), int(b))
-
-
-def _named(cells: Cells, j: int) -> NDArray[np.object_]:
-    """The categories of the bins."""
-    column: Column = cells.columns[j]
-    assert isinstance(column, Categories)
-    places = cells.smallest[j].astype(np.intp).tolist()
-    names = np.empty(len(places), dtype=object)
-    names[:] = [column.values[k] for k in places]
-    return names
-
-
-def _set_clause(cells: Cells, j: int, bins: frozenset[int], here: NDArray[np.uint16]) -> Among:
+def _among(
+    column: Categories, codes: NDArray[np.float64], inside: NDArray[np.bool_], *, missing: bool
+) -> Among:
     """Categories as a clause. Those that do not occur among the rows that meet the other clauses
     may stand on either side: the list that is written has none of them."""
-    names = _named(cells, j)
-    occurs = np.zeros(len(names) + 1, dtype=np.bool_)
-    occurs[np.unique(here)] = True
-    inside = np.array([k in bins for k in range(len(names))], dtype=np.bool_)
-    yes, no = inside & occurs[:-1], ~inside & occurs[:-1]
+    gone = np.isnan(codes)
+    yes, no = (np.unique(codes[side & ~gone]).astype(np.intp) for side in (inside, ~inside))
     # Where every value there can be is known, "= False" reads better than "≠ True".
-    negated = int(no.sum()) < int(yes.sum()) and not all(isinstance(v, bool) for v in names)
-    missing = bool(cells.has_missing[j]) and len(names) in bins
-    return Among(cells.columns[j].name, tuple(names[no if negated else yes]), negated, missing)
+    is_closed = all(isinstance(value, bool) for value in column.values)
+    negated = len(no) < len(yes) and not is_closed
+    named = tuple(column.values[k] for k in (no if negated else yes).tolist())
+    return Among(column.name, named, negated, missing)

@@ -7,7 +7,6 @@ looked for anew, until the floor is reached with that length too. And so on, sho
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +15,7 @@ from numpy.random import Generator
 
 from stair.distill.boxes import EASES, FULL, around, begun, improved, with_clause, without
 from stair.distill.cells import Box
+from stair.distill.clock import Clock
 from stair.distill.cover import Cover, Placed
 
 # The greedy choice takes the box with the largest gain / length**POWER.
@@ -32,6 +32,8 @@ HEAT: Final = 0.15
 PATIENCE: Final = 0.25
 # What a step of the search costs beside what it looks at.
 STEP: Final = 10_000
+# What a single box may cost, where the whole budget is less.
+MOST_AT_ONCE: Final = 100_000_000
 # How many candidate rules are remembered for the exact choice.
 REMEMBERED: Final = 20_000
 
@@ -40,10 +42,12 @@ class Pace:
     """How much has been looked at of what may be. Work is counted, so that results are the same
     on a slow machine; a clock stops the search early where somebody asked for that."""
 
-    def __init__(self, cover: Cover, budget: int, deadline: float | None) -> None:
-        self._kernel, self._budget, self._deadline = cover.kernel, budget, deadline
+    def __init__(self, cover: Cover, budget: int, clock: Clock) -> None:
+        self._kernel, self._budget, self._clock = cover.kernel, budget, clock
         self._last = 0.0  # the part that was spent when something shorter was found
         self._steps = 0
+        cover.must_stop = clock.is_late
+        cover.most_at_once = max(budget, MOST_AT_ONCE)
 
     @property
     def share(self) -> float:
@@ -63,7 +67,7 @@ class Pace:
 
     @property
     def is_late(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
+        return self._clock.is_late()
 
 
 class Pool:
@@ -90,6 +94,8 @@ def construct(
     while cover.value <= target and not stop():
         best: tuple[float, Placed] | None = None
         for label in range(len(problem.labels)):
+            if cover.must_stop():
+                break
             cover.aim_at(label)
             wanted = np.flatnonzero(cover.kernel.row_gains > 0)
             for t in range(tries if len(wanted) else 0):
@@ -108,6 +114,8 @@ def construct(
 def redraw(cover: Cover, rules: list[Placed]) -> None:
     """Each of these rules drawn anew, given all the others; a rule that adds nothing goes."""
     for rule in rules:
+        if cover.must_stop():
+            return
         cover.aim_at(rule.label)
         cover.remove(rule)
         better, gain = improved(cover, rule.box)
@@ -146,8 +154,11 @@ class Losses:
         self._known: dict[Placed, float] = {}
 
     def drop(self) -> None:
-        """Let the cheapest go."""
+        """Let the cheapest go; the rule that covers least where there is no time to look."""
         cover = self._cover
+        if cover.must_stop():
+            cover.remove(min(cover.rules, key=lambda rule: rule.hits))
+            return
         self._known = {r: self._known[r] for r in cover.rules if r in self._known}
         for rule in list(cover.rules):
             if rule not in self._known:
@@ -167,7 +178,7 @@ class Losses:
 def shrink(cover: Cover, stop: Callable[[], bool]) -> None:
     """Drop what costs least while the floor holds."""
     losses = Losses(cover)
-    while cover.rules and not stop():
+    while cover.rules and not stop() and not cover.must_stop():
         before = list(cover.rules)
         losses.drop()
         if not cover.is_enough():
@@ -190,6 +201,8 @@ def find(
     longest = min(room, problem.max_rule_length)
     best: tuple[float, Placed] | None = None
     for _ in range(tries):
+        if cover.must_stop():
+            break
         seed = int(wanted[random.integers(len(wanted))]) if random.random() < 0.6 else -1
         ease = EASES[random.integers(len(EASES))]
         some = random.random(len(problem.cells.columns)) < 0.5 if random.random() < 0.5 else None

@@ -7,12 +7,13 @@ reach the floor where STAIR does. Whatever they have too much is dropped later.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, Mentions
-from stair.columns import Absence, Categories, Column, Term, Times
+from stair.columns import Absence, Binned, Categories, Column, Term, Times
 from stair.distill.cells import Bins, Box, Cells
 from stair.rules import Leaf
 
@@ -65,10 +66,14 @@ def _covered(clause: Clause, codes: NDArray[np.float64], column: Column) -> NDAr
         return np.equal(codes, float(clause.present))
     if isinstance(column, Absence):
         return np.equal(codes, float(clause.missing))
-    if isinstance(column, Times):
-        return clause.covers(codes.astype(np.int64).astype("datetime64[us]"))
+    values: NDArray[Any] = codes
     if isinstance(column, Categories):
         values = np.empty(len(codes), dtype=object)
-        values[:] = [column.values[int(k)] for k in codes]
-        return clause.covers(values)
-    return clause.covers(codes)
+        values[:] = [None if k != k else column.values[int(k)] for k in codes.tolist()]
+        return clause.covers(values) & ~np.isnan(codes)  # NaN: several that were put together
+    if isinstance(column, Binned):
+        values = np.array([column.tops[int(k)] for k in codes.tolist()])
+        column = column.inner
+    if isinstance(column, Times):
+        values = values.astype(np.int64).astype("datetime64[us]")
+    return clause.covers(values)

@@ -25,14 +25,10 @@ class Applied:
     coverage: NDArray[np.float64]  # the share of rows that each rule covers
     notes: tuple[str, ...] = ()  # about values that are not what the rules were learned with
 
-    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The table with two more columns, under names that it does not have yet."""
-        table = dict(columns)
-        for name, values in (("stair_label", self.labels), ("stair_rule", self.rules)):
-            while name in table:
-                name += "_"
-            table[name] = values
-        return table
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What stands behind a row's own columns."""
+        return {"stair_label": self.labels, "stair_rule": self.rules}
 
 
 def apply_rules(saved: SavedRules, table: Any) -> Applied:

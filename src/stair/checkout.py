@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stair.errors import StairError
+from stair.gate import say
 
 MARKS = ("experiments/settings.toml", "experiments/run.py", "src/stair/cli.py")
 
@@ -38,7 +39,7 @@ def reproduce(
         fresh=fresh, jobs=jobs, quiet=quiet,
     )  # fmt: skip
     if not quiet:
-        typer.echo(claims)
+        say(claims)
 
 
 def experiments(folders: tuple[Path, ...] | None = None) -> Any:

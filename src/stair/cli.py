@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
+import typer.core
 
+from stair import gate
 from stair.checkout import reproduce
 from stair.review.command import review
 
@@ -22,8 +23,18 @@ if TYPE_CHECKING:
     from stair.export import SavedRules
     from stair.summary import Summary
 
+
+class _Gated(typer.core.TyperGroup):
+    """All commands, behind the gate."""
+
+    def main(self, *given: Any, **options: Any) -> NoReturn:
+        ungated = partial(super().main, *given, **{**options, "standalone_mode": False})
+        sys.exit(gate.run(ungated))
+
+
 app = typer.Typer(
     name="stair",
+    cls=_Gated,
     help="Short rules that say which rows an outlier detector flags, and why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -31,7 +42,6 @@ app = typer.Typer(
 )
 
 FLOOR_NOT_REACHED = 1
-BAD_INPUT = 2
 
 File = Annotated[Path, typer.Argument(help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite.")]
 Rules = Annotated[Path, typer.Argument(help="Rules saved with summarize --json.")]
@@ -48,7 +58,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         import stair
 
-        typer.echo(f"stair {stair.__version__}")
+        gate.say(f"stair {stair.__version__}")
         raise typer.Exit
 
 
@@ -71,8 +81,13 @@ def summarize(
         str | None, typer.Option(help="The column with outlier scores.", rich_help_panel="Verdict")
     ] = None,
     contamination: Annotated[
-        float | None,
-        typer.Option(help="Share or number of rows to call outliers.", rich_help_panel="Verdict"),
+        Any,
+        typer.Option(
+            help="Outliers: a share up to 0.5, or a whole number of rows.",
+            metavar="NUMBER",
+            parser=gate.share_or_number,
+            rich_help_panel="Verdict",
+        ),
     ] = None,
     detector: Annotated[
         str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel="Verdict")
@@ -196,67 +211,66 @@ def summarize(
     ] = False,
 ) -> None:
     """Rules for a table and the verdict of an outlier detector."""
-    with _plain_errors():
-        _check_outputs(json, sql, html)
-        from stair.errors import StairError
-        from stair.export.sql import check_dialect
-        from stair.localize import LOCALITY
-        from stair.progress import ProgressLine
-        from stair.summary import summarize as learn
+    gate.check_files([file], [(json, "json"), (sql, "sql"), (html, "html")])
+    from stair.errors import StairError
+    from stair.export.sql import check_dialect
+    from stair.localize import LOCALITY
+    from stair.progress import ProgressLine
+    from stair.summary import summarize as learn
 
-        check_dialect(dialect)
-        if examples and html is None:
-            raise StairError("--examples are rows in the report; name it with --html report.html")
-        if examples < 0:
-            raise StairError(f"--examples {examples}; expected 0 or more")
-        with ProgressLine(quiet=quiet) as progress:
-            summary = learn(
-                file,
-                labels=label,
-                scores=score,
-                contamination=contamination,
-                detector=detector,
-                positive=positive,
-                method=method,
-                min_score=min_score,
-                max_rule_length=max_rule_length,
-                max_total_length=max_total_length,
-                min_outliers=min_outliers,
-                effort=cast(Any, effort),
-                time_limit=time_limit,
-                n_partitions=_partitions(partitions),
-                locality=LOCALITY if locality is None else locality,
-                floor_on=cast(Any, floor_on),
-                include=include or None,
-                exclude=exclude or (),
-                kinds=_kinds(kind or []),
-                time_parts=time_parts,
-                table=table,
-                query=query,
-                validate=validate,
-                random_state=seed,
-                progress=progress,
-                engine=engine,
-                memory=memory,
-                work=work,
-                bins=bins,
-                sample=sample,
-                client=scheduler,
-            )
-        if json is not None:
-            summary.to_json(json)
-        if sql is not None:
-            summary.to_sql(_table_of(file), sql, dialect)
-        if html is not None:
-            summary.to_html(html, examples)
-        if not quiet:
-            _show(summary, every)
-            written = [str(path) for path in (json, sql, html) if path is not None]
-            if written:
-                typer.echo(f" Wrote {', '.join(written)}.")
-        if not summary.floor_reached:
-            _say(_floor_message(summary))
-            raise typer.Exit(FLOOR_NOT_REACHED)
+    check_dialect(dialect)
+    if examples and html is None:
+        raise StairError("--examples are rows in the report; name it with --html report.html")
+    if examples < 0:
+        raise StairError(f"--examples {examples}; expected 0 or more")
+    with ProgressLine(quiet=quiet) as progress:
+        summary = learn(
+            file,
+            labels=label,
+            scores=score,
+            contamination=contamination,
+            detector=detector,
+            positive=positive,
+            method=method,
+            min_score=min_score,
+            max_rule_length=max_rule_length,
+            max_total_length=max_total_length,
+            min_outliers=min_outliers,
+            effort=cast(Any, effort),
+            time_limit=time_limit,
+            n_partitions=_partitions(partitions),
+            locality=LOCALITY if locality is None else locality,
+            floor_on=cast(Any, floor_on),
+            include=include or None,
+            exclude=exclude or (),
+            kinds=_kinds(kind or []),
+            time_parts=time_parts,
+            table=table,
+            query=query,
+            validate=validate,
+            random_state=seed,
+            progress=progress,
+            engine=engine,
+            memory=memory,
+            work=work,
+            bins=bins,
+            sample=sample,
+            client=scheduler,
+        )
+    if json is not None:
+        summary.to_json(json)
+    if sql is not None:
+        summary.to_sql(_table_of(file), sql, dialect)
+    if html is not None:
+        summary.to_html(html, examples)
+    if not quiet:
+        _show(summary, every)
+        written = [str(path) for path in (json, sql, html) if path is not None]
+        if written:
+            gate.say(f" Wrote {', '.join(written)}.")
+    if not summary.floor_reached:
+        gate.say(f"stair: {_floor_message(summary)}", is_error=True)
+        raise typer.Exit(FLOOR_NOT_REACHED)
 
 
 @app.command()
@@ -264,33 +278,33 @@ def apply(
     rules: Rules,
     file: File,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the rows: CSV or Parquet.")
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the rows, as its ending says."),
     ] = None,
     table: TableName = None,
     query: Query = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """The label and the matching rule of each row of new data, and how coverage moved."""
-    with _plain_errors():
-        _check_outputs(output)
-        from stair import io
-        from stair.apply import apply_rules, coverage_table
-        from stair.progress import ProgressLine
+    gate.check_files([rules, file], [(output, "table")])
+    from stair import io
+    from stair.apply import apply_rules, coverage_table
+    from stair.progress import ProgressLine
 
-        with ProgressLine(quiet=quiet) as progress:
-            saved = _saved(rules)
-            progress(f"reading {file.name}")
-            frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
-            progress("applying the rules")
-            applied = apply_rules(saved, frame)
-            if output is not None:
-                io.write_table(output, applied.with_columns(frame.columns))
-        if not quiet:
-            typer.echo(coverage_table(saved, applied, frame.source, _width()))
-            for note in (*saved.notes, *applied.notes):
-                typer.echo(f" Note: {note}.")
-            if output is not None:
-                typer.echo(f" Wrote {output}.")
+    with ProgressLine(quiet=quiet) as progress:
+        saved = _saved(rules)
+        progress(f"reading {file.name}")
+        frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
+        progress("applying the rules")
+        applied = apply_rules(saved, frame)
+        if output is not None:
+            io.write_with(output, file, frame, applied.columns, table=table, query=query)
+    if not quiet:
+        gate.say(coverage_table(saved, applied, frame.source, _width()))
+        for note in (*saved.notes, *applied.notes):
+            gate.say(f" Note: {note}.")
+        if output is not None:
+            gate.say(f" Wrote {output}.")
 
 
 @app.command()
@@ -319,25 +333,24 @@ def export(
     ] = False,
 ) -> None:
     """Saved rules as something else: SQL, code, a model, sentences."""
-    with _plain_errors():
-        from stair import io
-        from stair.errors import StairError
-        from stair.export import kinds
+    from stair import io
+    from stair.errors import StairError
+    from stair.export import kinds
 
-        _check_outputs(output)
-        if schema:
-            content: str | bytes = kinds.json_schema()
-        elif rules is None:
-            raise StairError("which rules? Give a file saved by summarize --json, or --schema")
-        else:
-            kinds.check_kind(to, form)
-            if to == "onnx" and output is None:
-                raise StairError("ONNX is not text; say where to write it with --output FILE")
-            content = kinds.export(_saved(rules), to, table, dialect, form)
-        if output is not None:
-            io.atomic_write(output, content)
-        elif isinstance(content, str):
-            typer.echo(content, nl=False)
+    kinds.check_kind(to, form)
+    gate.check_files([rules], [(output, "json" if schema else to)])
+    if schema:
+        content: str | bytes = kinds.json_schema()
+    elif rules is None:
+        raise StairError("which rules? Give a file saved by summarize --json, or --schema")
+    else:
+        if to == "onnx" and output is None:
+            raise StairError("ONNX is not text; say where to write it with --output FILE")
+        content = kinds.export(_saved(rules), to, table, dialect, form)
+    if output is not None:
+        io.atomic_write(output, content)
+    elif isinstance(content, str):
+        gate.hand_over(content)
 
 
 @app.command()
@@ -349,13 +362,12 @@ def explain(
     query: Query = None,
 ) -> None:
     """Why one row is, or is not, an outlier by the rules."""
-    with _plain_errors():
-        from stair import io
-        from stair.apply import explain_row
+    from stair import io
+    from stair.apply import explain_row
 
-        saved = _saved(rules)
-        frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
-        typer.echo(explain_row(saved, frame, row))
+    saved = _saved(rules)
+    frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
+    gate.say(explain_row(saved, frame, row))
 
 
 @app.command()
@@ -366,68 +378,45 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Rules for 5,000 card payments with four planted kinds of fraud."""
-    with _plain_errors():
-        from stair import io
-        from stair.demo import KINDS_OF_FRAUD, payments
-        from stair.progress import ProgressLine
-        from stair.summary import summarize as learn
+    from stair import io
+    from stair.demo import KINDS_OF_FRAUD, payments
+    from stair.progress import ProgressLine
+    from stair.summary import summarize as learn
 
-        data = payments()
-        with ProgressLine(quiet=quiet) as progress:
-            summary = learn(
-                data,
-                labels="flagged",
-                min_score=0.9,
-                max_rule_length=3,
-                name="payments",
-                progress=progress,
-            )
+    data = payments()
+    with ProgressLine(quiet=quiet) as progress:
+        summary = learn(
+            data,
+            labels="flagged",
+            min_score=0.9,
+            max_rule_length=3,
+            name="payments",
+            progress=progress,
+        )
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        io.write_table(output / "payments.csv", data)
+        summary.to_json(output / "rules.json")
+        summary.to_sql("payments", output / "rules.sql")
+        summary.to_html(output / "report.html")
+        io.atomic_write(output / "rules.txt", summary.to_text() + "\n")
+    if not quiet:
+        planted = "; ".join(KINDS_OF_FRAUD)
+        gate.say(f"Card payments, made up. Planted: {planted}.\n")
+        _show(summary, every=False)
         if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            io.write_table(output / "payments.csv", data)
-            summary.to_json(output / "rules.json")
-            summary.to_sql("payments", output / "rules.sql")
-            summary.to_html(output / "report.html")
-            io.atomic_write(output / "rules.txt", summary.to_text() + "\n")
-        if not quiet:
-            planted = "; ".join(KINDS_OF_FRAUD)
-            typer.echo(f"Card payments, made up. Planted: {planted}.\n")
-            _show(summary, every=False)
-            if output is not None:
-                files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
-                typer.echo(f"\n Wrote {files} to {output}.")
-                typer.echo(f" Next: stair summarize {output}/payments.csv --label flagged")
-                typer.echo(f"   or: stair review {output}/payments.csv --label flagged")
+            files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
+            gate.say(f"\n Wrote {files} to {output}.")
+            gate.say(f" Next: stair summarize {output}/payments.csv --label flagged")
+            gate.say(f"   or: stair review {output}/payments.csv --label flagged")
 
 
 # --- what the commands share ------------------------------------------------------------------
 
 
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Bad input is one sentence on stderr and exit code 2."""
-    from stair.errors import StairError
-
-    try:
-        yield
-    except StairError as error:
-        _say(str(error))
-        raise typer.Exit(BAD_INPUT) from None
-    except KeyboardInterrupt:
-        _say("stopped; nothing was left half-written")
-        raise typer.Exit(130) from None
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-
-
-def _say(message: str) -> None:
-    typer.echo(f"stair: {message}", err=True)
-
-
 def _show(summary: Summary, every: bool) -> None:
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    typer.echo(summary.to_text(_width(), every_rule=every, colour=colour), color=True)
+    gate.say(summary.to_text(_width(), every_rule=every, colour=colour), is_shown_so=True)
 
 
 def _width() -> int:
@@ -447,22 +436,6 @@ def _floor_message(summary: Summary) -> str:
         f"{summary.score_name} {summary.score:.2f} is the best that rules of at most {longest} "
         f"attributes reach here (asked for more than {summary.min_score:.2f}). {advice}."
     )
-
-
-def _check_outputs(*paths: Path | None) -> None:
-    """Before any work: can these files be written?"""
-    from stair.errors import StairError
-
-    for path in paths:
-        if path is None:
-            continue
-        folder = path.parent
-        if path.is_dir():
-            raise StairError(f"{path} is a folder; expected the name of a file to write")
-        if not folder.is_dir():
-            raise StairError(f"cannot write {path}: there is no folder {folder}; make it first")
-        if not os.access(folder, os.W_OK):
-            raise StairError(f"cannot write {path}: the folder {folder} is not writable")
 
 
 def _partitions(given: str) -> Any:
@@ -491,8 +464,8 @@ def _saved(path: Path) -> SavedRules:
     return load(path)
 
 
-app.command()(_plain_errors()(review))
-app.command()(_plain_errors()(reproduce))
+app.command()(review)
+app.command()(reproduce)
 
 if __name__ == "__main__":
     main()

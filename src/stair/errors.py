@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+# What a terminal obeys or that turns the order of letters around, and halves of characters.
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Text with the escape of each character that would not be seen but obeyed; `lines` may end."""
+    return _UNSEEN.sub(
+        lambda m: m[0] if lines and m[0] == "\n" else m[0].encode("unicode_escape").decode(), text
+    )
 
 
 class StairError(ValueError):
-    """Bad input. The message is for the person who gave it."""
+    """Bad input. The message is one sentence, in one line, for the person who gave it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 class FloorNotReached(UserWarning):

@@ -70,19 +70,23 @@ def take_in(
     name: str | None,
     say: Progress,
 ) -> Given:
-    """Read a table and the verdict about it."""
+    """Read a table and the verdict about it. Columns are known by the text of their names."""
+    labels, scores = _as_name(labels), _as_name(scores)
+    include = None if include is None else io.named(include)
+    exclude = io.named(exclude)
+    kinds = None if kinds is None else dict(zip(io.named(kinds), kinds.values(), strict=True))
     held = {column for column in (labels, scores) if isinstance(column, str)}
     frame = read_table(data, table, query, include, exclude, held, say)
     verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
                                   include, exclude, random_state, say)  # fmt: skip
     columns = {column: array for column, array in frame.columns.items() if column not in taken}
     told = replace(frame, columns=columns)  # all but the verdict
-    if include is not None:
-        include = [n for n in include if n not in taken]
+    included = None if include is None else [n for n in include if n not in taken]
     fields, left_out = choose_fields(
-        told, include=include, exclude=[n for n in exclude if n in columns], kinds=kinds,
+        told, include=included, exclude=[n for n in exclude if n in columns], kinds=kinds,
         time_parts=time_parts,
     )  # fmt: skip
+    left_out |= {column: "it is the verdict" for column in include or () if column in taken}
     left_out |= {column: "excluded" for column in exclude if column not in frame.columns}
     rows = np.flatnonzero(verdict.codes >= 0)
     schema = Schema(fields, tuple(frame.columns))
@@ -178,6 +182,11 @@ def read_verdict(
             detector, matrix, contamination=contamination, random_state=random_state
         ), set()
     return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
+
+
+def _as_name(given: Any) -> Any:
+    """The name of a column as text where one is given as a number: pandas has such names."""
+    return str(given) if isinstance(given, int | np.integer) else given
 
 
 def _column_or_array(

@@ -425,10 +425,9 @@ def _as_numbers(items: list[Any]) -> NDArray[np.float64] | None:
 
 
 def wanted_outliers(contamination: Any, n_rows: int) -> tuple[int, str]:
-    """How many rows to call outliers, and that in words."""
+    """How many rows to call outliers, and that in words: an int is their number, a float their
+    share."""
     number = contamination.item() if isinstance(contamination, np.generic) else contamination
-    if isinstance(number, float) and number > 1 and number.is_integer():
-        number = int(number)
     if isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= n_rows / 2:
         return number, "the row" if number == 1 else f"the {number:,} rows"
     if isinstance(number, float) and 0 < number <= 0.5:
@@ -436,7 +435,7 @@ def wanted_outliers(contamination: Any, n_rows: int) -> tuple[int, str]:
     most = f" (at most half of the {n_rows:,})" if isinstance(number, int) and number > 1 else ""
     raise StairError(
         f"contamination={number!r}; expected a share above 0 and at most 0.5, "
-        f"or a number of rows{most}"
+        f"or a whole number of rows from 1{most}"
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
 from types import TracebackType
 from typing import Final, Self, TextIO
+
+from stair.errors import visible
 
 PATIENCE: Final = 1.0  # seconds before anything is shown
 BEAT: Final = 0.1
@@ -28,15 +31,14 @@ class ProgressLine:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def __call__(self, text: str) -> None:
-        self._text = text
+        self._text = visible(text)
 
     def _beat(self) -> None:
         while not self._done.wait(BEAT):
             seconds = time.monotonic() - self._start
             if self._text and seconds >= PATIENCE:
                 self._dirty = True
-                self._stream.write(f"\r\x1b[K{self._text} … {seconds:.0f} s")
-                self._stream.flush()
+                self._write(f"\r\x1b[K{self._text} … {seconds:.0f} s")
 
     def __enter__(self) -> Self:
         if self._shown:
@@ -54,5 +56,9 @@ class ProgressLine:
         if self._thread.is_alive():
             self._thread.join()
         if self._dirty:
-            self._stream.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a terminal that is gone stops no work
+            self._stream.write(text)
             self._stream.flush()

@@ -105,7 +105,7 @@ def from_json(text: str, source: str = "the rules") -> SavedRules:
 
 def load(path: str | Path) -> SavedRules:
     """Read a rules file."""
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

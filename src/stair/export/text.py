@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stair.errors import visible
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def to_text(
     lines = [*_opening(summary, width, paint), ""]
     for title, of, rows, remark in sections:
         if not rows:
-            lines.append(paint(f" {title} (no outlier rule)", _BOLD))
+            lines.append(paint(visible(f" {title} (no outlier rule)"), _BOLD))
             lines += remark
             continue
         head, *body = fit((title, "rows", "right", of), rows, width, widths)
@@ -170,6 +171,7 @@ def fit(
     head: Row, rows: Sequence[Row], width: int, widths: Sequence[int] | None = None
 ) -> list[str]:
     """A table whose first column is words, wrapped to what the figures leave of the width."""
+    head, *rows = (tuple(map(visible, row)) for row in (head, *rows))
     widths = widths or figure_widths([(head, rows)])
     room = max(20, width - sum(widths) - 2 * len(widths) - 2)
     lines = []
@@ -203,7 +205,7 @@ def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:
     else:
         parts.append(f"{len(summary.rules.classes)} classes")
     parts.append(f"label: {summary.meaning}")
-    name = summary.source or "data"
+    name, *parts = map(visible, (summary.source or "data", *parts))
     first, *more = _flow([name, *parts], width)
     return [paint(name, _BOLD) + first.removeprefix(name), *more]
 
@@ -275,7 +277,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
             f"({len(folds)} folds, {min(folds):.2f} to {max(folds):.2f})."
         )
     lines += [f"Note: {note}" for note in summary.notes]
-    wrapped = [f" {part}" for line in lines for part in textwrap.wrap(line, width - 1)]
+    wrapped = [f" {part}" for line in lines for part in textwrap.wrap(visible(line), width - 1)]
     if not summary.floor_reached:
         wrapped = [paint(s, _WARN) if "floor was not" in s else s for s in wrapped]
     return wrapped

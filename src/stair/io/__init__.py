@@ -8,16 +8,21 @@ refused in one sentence, because half a table gives wrong rules without anybody 
 pandas, pyarrow, duckdb and openpyxl are optional. They are imported where they are used.
 """
 
+from stair.io.arrays import named
+from stair.io.copying import write_with
 from stair.io.frame import Frame
 from stair.io.objects import from_object
 from stair.io.reading import column_names, read
-from stair.io.writing import atomic_write, write_table
+from stair.io.writing import atomic_write, write_table, written_as
 
 __all__ = [
     "Frame",
     "atomic_write",
     "column_names",
     "from_object",
+    "named",
     "read",
     "write_table",
+    "write_with",
+    "written_as",
 ]

@@ -242,3 +242,8 @@ def label(name: Any) -> str:
     if isinstance(name, tuple):
         return ".".join(str(part) for part in name if str(part) != "")
     return str(name)
+
+
+def named(names: Any) -> list[str]:
+    """The names of columns as a person gives them, as text: one alone, or several."""
+    return [label(name) for name in ([names] if isinstance(names, str) else names)]

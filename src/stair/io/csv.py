@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -18,14 +18,13 @@ Reader: TypeAlias = Literal["duckdb", "plain"] | None
 
 
 def open_csv(
-    text: TextFile, separator: str | None, ending: str, reader: Reader, texts: Collection[str] = ()
+    text: TextFile, given: str | None, ending: str, reader: Reader, texts: Collection[str] = ()
 ) -> Opened:
-    if separator is None:
-        separator = _find_separator(text, ending)
-    elif len(separator) != 1 or separator in '"\r\n\0':
+    separator = _find_separator(text, ending) if given is None else given
+    if len(separator) != 1 or separator in '"\r\n\0':
         raise StairError(f'separator= must be one character such as "," or ";", got {separator!r}.')
-    with csv_rows(text, separator) as rows:
-        header = next(rows, None)
+    with csv_rows(text, separator) as lines:
+        header = next(lines, None)
     if header is None:
         raise StairError(f"{text.name} is empty; expected a header line and rows of values.")
 
@@ -33,12 +32,16 @@ def open_csv(
     as_text = frozenset(i for i, name in enumerate(unique_names(names)[0]) if name in texts)
 
     def load(places: list[int]) -> list[Loaded]:
-        assert separator is not None
         layout = Layout(text, separator, header, places, as_text)
         columns = by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
         return by_plain_reader(layout) if columns is None else columns
 
-    return Opened(names, load, list(text.notes), "has a header but no rows")
+    def rows() -> Iterator[Sequence[str]]:
+        with csv_rows(text, separator) as found:
+            yield from islice(found, 1, None)
+
+    empty = "has a header but no rows"
+    return Opened(names, load, rows, list(text.notes), empty, text, separator)
 
 
 def _find_separator(text: TextFile, ending: str) -> str:

@@ -32,17 +32,27 @@ class Layout:
 
 
 @contextlib.contextmanager
-def csv_rows(text: TextFile, separator: str) -> Iterator[Iterator[list[str]]]:
+def csv_rows(
+    text: TextFile, separator: str, read: list[str] | None = None
+) -> Iterator[Iterator[list[str]]]:
     """The rows of a file as the standard library reads them, without blank lines.
 
-    Every row is as long as the first one; a row that is not is reported by its line.
+    Every row is as long as the first one; a row that is not is reported by its line. The lines
+    that were read for a row, as they are, are added to `read`.
     """
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
         with text.lines() as lines:
-            yield _checked_rows(text.name, csv.reader(lines, delimiter=separator, strict=True))
+            noted = lines if read is None else _noted(lines, read)
+            yield _checked_rows(text.name, csv.reader(noted, delimiter=separator, strict=True))
     finally:
         csv.field_size_limit(limit)
+
+
+def _noted(lines: Iterator[str], read: list[str]) -> Iterator[str]:
+    for line in lines:
+        read.append(line)
+        yield line
 
 
 def _checked_rows(name: str, reader: Any) -> Iterator[list[str]]:

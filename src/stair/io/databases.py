@@ -7,7 +7,7 @@ import glob
 import re
 import sqlite3
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -43,7 +43,8 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         place = [glob.escape(str(path.resolve()))]
         relation = "SELECT * FROM read_parquet(?, hive_partitioning = false)"
         types = [row[1] for row in con.execute(f"DESCRIBE {relation}", place).fetchall()]
-        return Opened(_parquet_names(con, place), _duckdb_loader(con, relation, place, types))
+        names = _parquet_names(con, place)
+        return Opened(names, *_duckdb_loaders(con, relation, place, types))
     parquet = optional("pyarrow.parquet")
     if parquet is None:
         raise StairError(
@@ -64,7 +65,11 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
             file.read([names[i] for i in places]).select([names[i] for i in places])
         )
 
-    return Opened(names, load)
+    def rows() -> Iterator[Sequence[Any]]:
+        for batch in file.iter_batches():
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+    return Opened(names, load, rows)
 
 
 def _parquet_names(con: Any, place: list[str]) -> list[str]:
@@ -83,21 +88,36 @@ def _parquet_names(con: Any, place: list[str]) -> list[str]:
 # Columns that DuckDB delivers --------------------------------------------------------------------
 
 
-def _duckdb_loader(
+def _duckdb_loaders(
     con: Any, relation: str, given: list[str], types: list[str]
-) -> Callable[[list[int]], list[Loaded]]:
-    """Load columns of a query by their place, because names need not be unique."""
+) -> tuple[Callable[[list[int]], list[Loaded]], Callable[[], Iterator[Sequence[Any]]]]:
+    """Load columns of a query by their place, because names need not be unique; and its rows."""
+    alias = ", ".join(f"c{i}" for i in range(len(types)))
+    named = f"FROM ({relation}\n) AS t({alias})"
 
     def load(places: list[int]) -> list[Loaded]:
         shapes = {i: sql_shape(types[i]) for i in places}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
-        alias = ", ".join(f"c{i}" for i in range(len(types)))
-        arrays = con.execute(
-            f"SELECT {select} FROM ({relation}\n) AS t({alias})", given
-        ).fetchnumpy()
+        arrays = con.execute(f"SELECT {select} {named}", given).fetchnumpy()
         return [_from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()]
 
-    return load
+    def rows() -> Iterator[Sequence[Any]]:
+        select = ", ".join(_exact_sql(t).format(f"c{i}") for i, t in enumerate(types))
+        found = con.execute(f"SELECT {select} {named}", given)
+        while block := found.fetchmany(10_000):
+            yield from block
+
+    return load, rows
+
+
+def _exact_sql(declared: str) -> str:
+    """An expression for a DuckDB type that Python gets without a loss; else its text."""
+    numbers = r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)"
+    if re.fullmatch(rf"{numbers}|BOOLEAN|VARCHAR|DATE|TIMESTAMP|TIME", declared):
+        return "{0}"
+    if sql_shape(declared)[0] == "zoned":
+        return "CAST(make_timestamp(epoch_us({0})) AS VARCHAR) || '+00:00'"
+    return "CAST({0} AS VARCHAR)"
 
 
 _SQL_KINDS = {
@@ -199,8 +219,8 @@ def open_database(
             raise StairError("query= must be a single SELECT; got something else.")
         relation, empty = query.strip().rstrip(";"), "has no rows for this query"
     described = con.execute(f"DESCRIBE {relation}").fetchall()
-    load = _duckdb_loader(con, relation, [], [row[1] for row in described])
-    return Opened([row[0] for row in described], load, empty=empty)
+    load, values = _duckdb_loaders(con, relation, [], [row[1] for row in described])
+    return Opened([row[0] for row in described], load, values, empty=empty)
 
 
 @contextlib.contextmanager
@@ -294,4 +314,4 @@ def _open_sqlite(
                 values.extend(columns[i])
         return [dated(from_values(values)) for values in lists]
 
-    return Opened(names, load, empty=empty)
+    return Opened(names, load, lambda: iter(con.execute(statement)), empty=empty)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
     worksheet = sheets[choose_table(path.name, dict.fromkeys(sheets, True), sheet, "sheet")]
     worksheet.reset_dimensions()
     rows = _filled_rows(path.name, worksheet)
-    _, header = next(rows, (0, []))
+    _, header, _ = next(rows, (0, [], ()))
     if not header:
         raise StairError(f'{path.name} has nothing in sheet "{sheet}"; expected a header and rows.')
     names = ["" if cell is None else str(cell).strip() for cell in header]
@@ -48,7 +48,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
     def load(places: list[int]) -> list[Loaded]:
         lists: list[list[Any]] = [[] for _ in places]
         filled = 0
-        for count, (number, row) in enumerate(rows, 1):
+        for count, (number, row, _) in enumerate(rows, 1):
             filled += len(row) - row.count(None)
             check_filled(path.name, count, len(names), filled, 20_000_000)
             if len(row) > len(names):
@@ -59,11 +59,15 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
                 values.append(row[i] if i < len(row) else None)
         return [from_values(values) for values in lists]
 
-    return Opened(names, load, empty="has a header but no rows")
+    def cells() -> Iterator[Sequence[Any]]:
+        for _, _, found in rows:
+            yield [*found, *[None] * len(names)][: len(names)]
+
+    return Opened(names, load, cells, empty="has a header but no rows")
 
 
-def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any]]]:
-    """The rows that are not blank, each with its number and without blanks at its end."""
+def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any], Sequence[Any]]]:
+    """The rows that are not blank: the number, the values without blanks at the end, the cells."""
     for number, cells in enumerate(worksheet.iter_rows(values_only=True), 1):
         if number > _MOST_ROWS:  # openpyxl fills in all rows that a file leaves out
             raise StairError(f"{source} has a row beyond {_MOST_ROWS:,}, where Excel itself ends.")
@@ -71,4 +75,4 @@ def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any]]]
         while row and row[-1] is None:
             row.pop()
         if row:
-            yield number, row
+            yield number, row, cells

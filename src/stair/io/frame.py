@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
 from stair.errors import StairError
+
+if TYPE_CHECKING:
+    from stair.io.text import TextFile
 
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = str | os.PathLike[str]
@@ -46,8 +49,12 @@ class Opened:
     names: list[str]
     load: Callable[[list[int]], list[Loaded]]
     """The columns at these places."""
+    rows: Callable[[], Iterator[Sequence[Any]]]
+    """The rows with the values that are in the source, before they become those of a Frame."""
     notes: list[str] = field(default_factory=list)
     empty: str = "has no rows"
+    text: TextFile | None = None
+    separator: str = ""
 
 
 def make_frame(

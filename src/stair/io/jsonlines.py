@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from stair.errors import StairError
@@ -41,7 +42,10 @@ def open_json_lines(text: TextFile) -> Opened:
             for i in places
         ]
 
-    return Opened(names, load, list(text.notes))
+    def values() -> Iterator[list[Any]]:
+        return ([row.get(name) for name in names] for row in rows)
+
+    return Opened(names, load, values, list(text.notes), text=text)
 
 
 def _flat(value: Any) -> Any:

@@ -100,6 +100,14 @@ def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) ->
     return sorted({place[name] for name in wanted})
 
 
+@contextlib.contextmanager
+def opened_file(source: Source, table: str | None, query: str | None) -> Iterator[Opened]:
+    """A file that was read before, once more."""
+    path = _regular_file(source)
+    with _opened(path, table, query, None, None, whole=True, reader=None) as opened:
+        yield opened
+
+
 # Finding and opening a file ----------------------------------------------------------------------
 
 

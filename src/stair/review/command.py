@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from stair.gate import check_files, say, share_or_number
 
 _VERDICT, _RULES, _PAGE = "Verdict", "Rules", "Page"
 
@@ -25,8 +27,13 @@ def review(
         str | None, typer.Option(help="The column with outlier scores.", rich_help_panel=_VERDICT)
     ] = None,
     contamination: Annotated[
-        float | None,
-        typer.Option(help="Share or number of rows to call outliers.", rich_help_panel=_VERDICT),
+        Any,
+        typer.Option(
+            help="Outliers: a share up to 0.5, or a whole number of rows.",
+            metavar="NUMBER",
+            parser=share_or_number,
+            rich_help_panel=_VERDICT,
+        ),
     ] = None,
     detector: Annotated[
         str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel=_VERDICT)
@@ -112,8 +119,7 @@ def review(
             raise StairError(f"there is no file {path}")
     if len(given) == 1 and given[0].suffix == ".json":
         raise StairError(f"{given[0].name} are rules; give the table after them")
-    if db is not None and not db.parent.is_dir():
-        raise StairError(f"cannot keep verdicts in {db}: there is no folder {db.parent}")
+    check_files(given, [(db, "review")])
     desk = Desk(None if given else Folder(check_folder(folder)), db)
     wanted = None
     if given:
@@ -126,6 +132,6 @@ def review(
         ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,
-        opened=not no_browser, say=lambda text: typer.echo(text),
+        opened=not no_browser, say=say,
         begin=lambda: wanted and desk.open(wanted),
     )  # fmt: skip

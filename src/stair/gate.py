@@ -33,7 +33,7 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "json": (".json", *_PLAIN),
     "sql": (".sql", *_PLAIN),
     "html": (".html", ".htm"),
-    "text": (".md", *_PLAIN),
+    "text": (*_PLAIN, ".md"),
     "markdown": (".md", *_PLAIN),
     "pandas": (".py", *_PLAIN),
     "polars": (".py", *_PLAIN),
@@ -54,19 +54,21 @@ def check_files(reads: Sequence[Path | None], writes: Sequence[tuple[Path | None
     taken: list[tuple[Path, str]] = []
     outputs = [(path, kind) for path, kind in writes if path is not None]
     if outputs:
+        from stair.io.writing import is_device
+
         taken = [(file, "read") for path in reads if path is not None for file in _files(path)]
     for path, kind in outputs:
+        if is_device(path.expanduser()):
+            continue  # nothing is replaced there, and it has no format
         try:
             target = path.expanduser().resolve()
             _check_place(path, target)
-            if target.exists() and not target.is_file():
-                continue  # a device or a pipe: nothing is replaced, and it has no format
-            _check_ending(path, kind)
             for other, use in taken:
                 if _same(other, target):
                     raise StairError(
                         f"{path} would be written, but is also to be {use}; name another file"
                     )
+            _check_ending(path, kind)
         except (OSError, RuntimeError) as error:  # a name too long, links in a circle
             why = getattr(error, "strerror", None) or "it is a link to itself"
             raise StairError(f"cannot write {path}: {why.lower()}") from None

@@ -42,22 +42,32 @@ def to_disk(file: IO[Any]) -> None:
         os.fsync(file.fileno())
 
 
+def is_device(path: Path) -> bool:
+    """Whether something is there that is neither a file nor a folder: a device or a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 @contextlib.contextmanager
 def replacing(path: Source) -> Iterator[Path]:
     """A fresh file beside the path that takes its place at the end, or vanishes on any failure."""
     try:
-        target = Path(path).expanduser().resolve()
+        place = Path(path).expanduser()
+        target = place.resolve()
     except (TypeError, ValueError, RuntimeError):
         raise StairError(f"cannot write to {path!r}; expected the path of a file.") from None
     try:
+        if is_device(place):  # it stays where it is, and links to pipes lead nowhere
+            yield place
+            return
         if target.is_dir():
             raise StairError(f'cannot write "{path}": it is a folder; expected the path of a file.')
         if not target.parent.is_dir():
             raise StairError(f'cannot write "{path}": there is no folder "{target.parent}".')
         mode = target.stat().st_mode if target.exists() else None
-        if mode is not None and not stat.S_ISREG(mode):  # a pipe or device stays where it is
-            yield target
-            return
         beside = target.with_name(f".stair-{secrets.token_hex(8)}.tmp")
         try:
             with beside.open("xb"):
@@ -116,9 +126,8 @@ def written_as(path: Source) -> str:
     ending = "".join(endings[-1:])
     if ending in TEXT | JSON_LINES | PARQUET | EXCEL:
         return ending
-    with contextlib.suppress(OSError):
-        if place.exists() and not place.is_file():  # a device or a pipe
-            return ".csv"
+    if is_device(place):
+        return ".csv"
     raise StairError(
         f'cannot write "{path}": expected a name that ends in .csv, .tsv, .txt, .jsonl, .ndjson '
         f"(each also with .gz), .parquet, .pq or .xlsx."

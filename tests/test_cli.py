@@ -310,8 +310,11 @@ def test_the_demo_is_quick_and_leaves_its_result(tmp_path: Path) -> None:
     assert first.group() == second.group()
 
 
-def test_ctrl_c_leaves_no_half_written_file(tmp_path: Path) -> None:
-    """Stopped in the middle of learning: exit code 130, one sentence, no file."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_half_written_file(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """Stopped in the middle of learning: the signal's exit code, one sentence, no file."""
     rng = np.random.default_rng(0)
     n = 300_000
     columns = {f"x{j}": rng.normal(size=n) for j in range(8)}
@@ -324,9 +327,9 @@ def test_ctrl_c_leaves_no_half_written_file(tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while _cpu_seconds(process.pid) < 3.0 and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "stopped" in errors
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["noise.parquet"]

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stair.cli import app
+from stair.export import load
 from stair.export.kinds import KINDS
 from stair.summary import summarize
 
@@ -89,3 +90,8 @@ def test_a_missing_or_broken_file_gets_one_sentence(tmp_path: Path) -> None:
     done = _run(tmp_path / "x.json", "-o", tmp_path / "out")
     assert "is not JSON" in done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_rules_are_loaded_by_a_path_of_any_kind(rules: Path) -> None:
+    """`stair.export.load("rules.json")` was a traceback: it took a Path only."""
+    assert load(str(rules)).rules == load(rules).rules

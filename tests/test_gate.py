@@ -23,6 +23,7 @@ from stair import gate
 from stair.errors import StairError, visible
 from stair.io import read
 from stair.io.writing import replacing
+from stair.labels import wanted_outliers
 
 COMMAND = [sys.executable, "-m", "stair.cli"]
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egpj.exe\x9b31m\r\x00"
@@ -342,11 +343,14 @@ def test_a_whole_number_of_rows_or_a_share(folder: Path) -> None:
     """`--contamination 1` was refused as a share where the help said: number of rows."""
     done = run("summarize", "in.csv", "--score", "v", "--contamination", "1", cwd=folder)
     assert b"the row with the highest scores" in done.stdout
-    done = run("summarize", "in.csv", "--score", "v", "--contamination", "0.05", cwd=folder)
-    assert b"the 5% with the highest scores" in done.stdout
-    for wrong in ("1.0", "0", "0.6", "-1", "x", "101", "nan", "1e3"):
-        done = run("summarize", "in.csv", "--score", "v", "--contamination", wrong, cwd=folder)
-        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    done = run("summarize", "in.csv", "--score", "v", "--contamination", "x", cwd=folder)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert [repr(gate.share_or_number(text)) for text in ("1", "0.05")] == ["1", "0.05"]
+    assert wanted_outliers(1, 100)[0] == wanted_outliers(np.int64(1), 100)[0] == 1
+    assert wanted_outliers(0.05, 100)[0] == 5
+    for text in ("1.0", "20.0", "0", "0.6", "-1", "51", "nan", "1e3"):
+        with pytest.raises(StairError, match=r"expected a share"):
+            wanted_outliers(gate.share_or_number(text), 100)
 
 
 def test_a_progress_line_on_a_terminal_that_is_gone() -> None:

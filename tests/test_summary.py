@@ -385,3 +385,27 @@ def test_a_named_detector_and_the_default_share_are_said(table: dict[str, Any]) 
 
 def test_public_names_of_this_room() -> None:
     assert stair.Summary is type(summarize([[0.0], [1.0]] * 5, labels=[0, 1] * 5))
+
+
+def test_columns_may_have_numbers_for_names() -> None:
+    """pandas gives such names: `labels=2` was taken for an array of -1 values, and `exclude=[0]`
+    was a traceback."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({0: rng.normal(size=200), 1: rng.normal(size=200)})
+    frame[2] = (frame[0] > 1).astype(int)
+    expected = str(stair.summarize(frame.rename(columns=str), labels="2", include=["0"]).rules)
+    assert str(stair.summarize(frame, labels=2, include=[0]).rules) == expected
+    assert stair.summarize(frame, labels=2, exclude=[0]).left_out == {"0": "excluded"}
+    kinds = stair.summarize(frame, labels=2, exclude=[0], kinds={1: "category"}).fields
+    assert [(field.name, field.kind) for field in kinds] == [("1", "category")]
+    assert stair.summarize(frame, scores=0, contamination=5, exclude=[2]).n_outliers == 5
+    with pytest.raises(StairError, match='no column "7"'):
+        stair.summarize(frame, labels=2, include=[7])
+
+
+def test_the_verdict_is_no_attribute_even_where_it_is_included() -> None:
+    """`include=["v", "y"], labels="y"` said that there is no column y."""
+    table = {"v": np.arange(100), "w": np.arange(100) % 7, "y": np.arange(100) > 80}
+    summary = stair.summarize(table, labels="y", include=["v", "y"])
+    assert [field.name for field in summary.fields] == ["v"]
+    assert summary.left_out == {"y": "it is the verdict"}

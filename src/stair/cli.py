@@ -383,6 +383,8 @@ def demo(
     from stair.progress import ProgressLine
     from stair.summary import summarize as learn
 
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
     data = payments()
     with ProgressLine(quiet=quiet) as progress:
         summary = learn(
@@ -394,7 +396,6 @@ def demo(
             progress=progress,
         )
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
         io.write_table(output / "payments.csv", data)
         summary.to_json(output / "rules.json")
         summary.to_sql("payments", output / "rules.sql")

@@ -89,8 +89,9 @@ def test_nothing_half_written_is_left(
 
 def test_places_that_cannot_be_written(tmp_path: Path, open_folder: Path) -> None:
     for act in (lambda p: atomic_write(p, "x"), lambda p: write_table(p, {"a": np.array([1])})):
+        (tmp_path / "folder.csv").mkdir(exist_ok=True)
         with pytest.raises(StairError, match=r"it is a folder"):
-            act(tmp_path)
+            act(tmp_path / "folder.csv")
         with pytest.raises(StairError, match=r"there is no folder"):
             act(tmp_path / "nowhere" / "x.csv")
     with pytest.raises(StairError, match=r"expected the path of a file"):

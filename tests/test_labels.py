@@ -334,7 +334,6 @@ def test_the_outliers_are_strictly_above_the_next_score(scores: list[float], dat
         (0.001, 1, "lof, the 0.1% with the highest scores"),
         (0.5, 50, "lof, the 50% with the highest scores"),
         (12, 12, "lof, the 12 rows with the highest scores"),
-        (12.0, 12, "lof, the 12 rows with the highest scores"),
         (1, 1, "lof, the row with the highest scores"),
         (np.int64(3), 3, "lof, the 3 rows with the highest scores"),
         (np.float32(0.25), 25, "lof, the 25% with the highest scores"),

@@ -435,7 +435,7 @@ def wanted_outliers(contamination: Any, n_rows: int) -> tuple[int, str]:
     most = f" (at most half of the {n_rows:,})" if isinstance(number, int) and number > 1 else ""
     raise StairError(
         f"contamination={number!r}; expected a share above 0 and at most 0.5, "
-        f"or a whole number of rows from 1{most}"
+        f"or a number of rows{most}"
     )
 
 

@@ -275,6 +275,31 @@ def test_another_floor_keeps_the_verdicts_of_rules_that_stay(page: Client) -> No
     assert page.post("/learn", {"floor": "2"}).status == 422
 
 
+def test_a_verdict_from_an_old_tab_is_answered(page: Client, table: Path) -> None:
+    """It was stored and answered with 500, where the new set has fewer rules than the old."""
+    *_, last, _ = page.groups()
+    page.post("/learn", {"floor": "0.5", "longest": "1", "method": "stair"})
+    page.wait()
+    assert last not in page.groups()
+    answer = page.post(f"/group/{last}/verdict", {"verdict": "inlier", "note": "from before"})
+    assert answer.status == 200
+    assert "A rule of an earlier set: false alarm" in answer.headers["hx-trigger"]
+    assert ("rule", last, "inlier") in _events(table)
+    assert "from before" in page.get("/").text
+    shown = page.get(f"/group/{last}").text
+    assert "of an earlier set of rules" in shown and "from before" in shown
+    assert page.get(f"/group/{last}/edit").status == 422
+
+
+def test_a_key_that_is_used_again_says_so(page: Client, table: Path) -> None:
+    """The second verdict was shown, and the first was kept."""
+    key = page.groups()[0]
+    page.post(f"/group/{key}/verdict", {"verdict": "outlier", "once": "k"})
+    answer = page.post(f"/group/{key}/verdict", {"verdict": "inlier", "once": "k"})
+    assert answer.status == 422 and "used for another decision" in answer.text
+    assert _events(table) == [("rule", key, "outlier")]
+
+
 # --- reopening ----------------------------------------------------------------------------------
 
 
@@ -294,6 +319,11 @@ def test_reopening_goes_on_where_the_person_was(table: Path) -> None:
         assert "1 of 2 rules judged" in home
         assert f'<section class="group" data-key="{keys[-1]}"' in home
         assert "known customers" in client.get(f"/group/{first}").text
+        other = Client(client.port, "another browser")
+        for did in ("edited by hand", "false alarm"):
+            assert did in other.post("/undo").headers["hx-trigger"]
+        assert "0 of 2 rules judged" in client.get("/").text
+        assert other.post("/undo").status == 422
 
 
 def test_a_changed_table_keeps_old_verdicts_apart(table: Path) -> None:

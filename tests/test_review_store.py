@@ -657,8 +657,41 @@ def test_verdicts_go_over_to_rules_that_match_the_same_rows() -> None:
         replace(EVENT, id=8, batch=8, kind="row", subject="17"),
     ]
     found = carried(log, ["ee", "aa", "cc", "aa", "dd"])
-    assert {subject: e.id for subject, e in found.kept.items()} == {"aa": 5}
+    assert {subject: [e.id for e in kept] for subject, kept in found.kept.items()} == {"aa": [5]}
     assert [e.id for e in found.lost] == [2]
+
+
+def _judged(*subjects: str, verdicts: str = "oooo", n_rows: int = 3) -> list[Event]:
+    words = {"o": "outlier", "i": "inlier"}
+    return [
+        replace(EVENT, id=k, batch=k, subject=s, verdict=words[v], n_rows=n_rows)
+        for k, (s, v) in enumerate(zip(subjects, verdicts, strict=False), start=1)
+    ]
+
+
+A, B = "a" * 16, "b" * 16  # the rows of a group
+ONE, TWO, THREE = "1" * 16, "2" * 16, "3" * 16  # and its words
+
+
+@pytest.mark.parametrize(
+    ("log", "present", "kept", "lost"),
+    [
+        (_judged(A + ONE), [A + TWO], {A + TWO: [1]}, []),
+        (_judged(A + ONE), [A + TWO, A + THREE], {}, [1]),  # which of them?
+        (_judged(A + ONE), [A + ONE, A + TWO], {A + ONE: [1]}, []),  # nobody looked at the other
+        (_judged(A + ONE, n_rows=0), [A + TWO], {}, [1]),
+        (_judged(A + ONE, n_rows=0), [A + ONE], {A + ONE: [1]}, []),
+        (_judged(A + ONE, A + TWO), [A + THREE, B + ONE], {A + THREE: [1, 2]}, []),
+        (_judged(A + ONE, A + TWO, verdicts="oi"), [A + THREE], {}, [1, 2]),
+        (_judged(A * 2), [A + THREE], {A + THREE: [1]}, []),  # as in files of earlier days
+    ],
+)
+def test_a_verdict_goes_over_only_where_it_is_clear(
+    log: list[Event], present: list[str], kept: dict[str, list[int]], lost: list[int]
+) -> None:
+    found = carried(log, present)
+    assert {subject: [e.id for e in events] for subject, events in found.kept.items()} == kept
+    assert [e.id for e in found.lost] == lost
 
 
 @given(st.lists(st.integers(0, 2**40), unique=True), st.randoms(use_true_random=False))

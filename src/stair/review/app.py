@@ -22,6 +22,7 @@ from stair.report import source
 from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.forms import MOST_FIELDS, clause_of
+from stair.review.log import NOBODY
 from stair.review.session import Group, Now, Review
 from stair.review.setup import columns_of, wanted_of
 from stair.review.uploads import receive
@@ -46,7 +47,7 @@ def make_app(desk: Desk, *, most_upload: int = MOST_UPLOADED) -> Starlette:
         ("/group/{key}/edit", "GET", page.edit),
         ("/group/{key}/preview", "POST", page.preview),
         ("/group/{key}/edit", "POST", page.save_edit),
-        ("/row/{row:int}", "POST", page.decide_row),
+        ("/row/{row}", "POST", page.decide_row),
         ("/undo", "POST", page.undo),
         ("/redo", "POST", page.redo),
         ("/tune", "GET", page.tune),
@@ -82,7 +83,7 @@ def _in_thread(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             response = await run_in_threadpool(handler, request, form)
         except StairError as error:
             response = _problem(str(error), 503 if isinstance(error, _NotYet) else 422)
-        if WHO not in request.cookies:
+        if request.cookies.get(WHO) != _who(request):
             response.set_cookie(WHO, _who(request), max_age=10**8, httponly=True, samesite="strict")
         return response
 
@@ -102,7 +103,8 @@ async def _form(request: Request) -> Form:
 def _who(request: Request) -> str:
     """The browser's own name. Made once for each request that comes without one."""
     if not hasattr(request.state, "who"):
-        request.state.who = request.cookies.get(WHO, "")[:64] or secrets.token_hex(8)
+        given = request.cookies.get(WHO, "")[:64]
+        request.state.who = given if given not in ("", NOBODY) else secrets.token_hex(8)
     return str(request.state.who)
 
 
@@ -145,7 +147,7 @@ class _Page:
 
     def _group(self, request: Request) -> tuple[Review, Now, Group]:
         review, now = self._review()
-        group = review.group(request.path_params["key"])
+        group = review.group(now, request.path_params["key"])
         if group is None:
             raise StairError("this rule is not known here; load the page again")
         return review, now, group
@@ -173,6 +175,7 @@ class _Page:
                 current=group.key if group else "",
                 oob=False,
                 summary=now.revision.summary,
+                n_outliers=pages.n_outliers(review),
                 names=pages.names_of(now.revision.has_outliers),
                 headline=pages.headline(now),
                 can_choose=self.desk.folder is not None,
@@ -233,14 +236,13 @@ class _Page:
     def decide(self, request: Request, form: Form) -> Response:
         review, before, group = self._group(request)
         verdict, once = _first(form, "verdict"), _first(form, "once")
-        was_open = group.key not in before.state.rules
-        review.decide(_who(request), group.key, verdict, _first(form, "note"), once)
-        now = review.now()
-        assert now is not None
+        was_open = before.verdict(group.key) is None
+        review.decide(_who(request), group, verdict, _first(form, "note"), once)
+        review, now = self._review()
         names = pages.names_of(now.revision.has_outliers)
         said = names[verdict].lower() if verdict in names else "verdict taken back"
-        what = "Uncovered outliers" if group.number is None else f"Rule {group.number + 1}"
         groups = now.revision.groups
+        what = pages.name_of(now, group)
         following = _next_open(now, groups, group) if was_open and verdict != "none" else None
         if following is not None:
             review.store.put_place(_who(request), following.key)
@@ -248,13 +250,12 @@ class _Page:
 
     def decide_row(self, request: Request, form: Form) -> Response:
         review, _ = self._review()
-        row = int(request.path_params["row"])
+        row = _whole(request.path_params["row"], "row")
         verdict = _first(form, "verdict")
         review.decide_rows(
             _who(request), [row], verdict, _first(form, "note"), _first(form, "once")
         )
-        now = review.now()
-        assert now is not None
+        review, now = self._review()
         cell = pages.render(
             "mark.html", row=row, mark=pages.mark_of(now, row),
             names=pages.names_of(now.revision.has_outliers),
@@ -273,13 +274,13 @@ class _Page:
         return self._moved(review, form, event, "Done again", "There is nothing to do again.")
 
     def _moved(self, review: Review, form: Form, event: Any, did: str, nothing: str) -> Response:
-        now = review.now()
-        if now is None:
-            raise StairError("there are no rules any more; load the page again")
         if event is None:
             raise StairError(nothing)
+        review, now = self._review()
         subject = event.subject if event.kind == "rule" else _first(form, "current")
-        group = now.revision.find(subject) or now.revision.groups[0]
+        group = now.revision.find(subject) or next(iter(now.revision.groups), None)
+        if group is None:
+            return _html(pages.tune(self.desk, review, now) + self._side(review, now, "", oob=True))
         return self._both(review, now, group, said=f"{did}: {_in_words(now, event)}.")
 
     # --- edits --------------------------------------------------------------------------------
@@ -305,8 +306,7 @@ class _Page:
         review, now, group = self._present(request)
         clause, new = self._edited(now, group, form)
         changed = review.edit(_who(request), group.key, clause, new)
-        after = review.now()
-        assert after is not None
+        review, after = self._review()
         review.store.put_place(_who(request), changed.key)
         return self._both(review, after, changed, said="The rule was changed.")
 
@@ -388,7 +388,7 @@ class _Page:
             group = _next_open(now, now.revision.groups, None) or next(
                 iter(now.revision.groups), None
             )
-            found["revision"], found["said"] = now.revision.event, pages.done(review, now, job)
+            found["revision"], found["said"] = now.revision.event, pages.done(now, job)
             found["first"] = group.key if group else ""
         return found
 
@@ -473,7 +473,7 @@ def _next_open(now: Now, groups: Sequence[Group], after: Group | None) -> Group 
     waiting = [g for g in groups if g.is_judged]
     at = next((k for k, g in enumerate(waiting) if after and g.key == after.key), -1)
     order = [*waiting[at + 1 :], *waiting[: max(at, 0)]]
-    return next((g for g in order if g.key not in now.state.rules), None)
+    return next((g for g in order if now.verdict(g.key) is None), None)
 
 
 def _in_words(now: Now, event: Any) -> str:

@@ -1,7 +1,8 @@
-"""What a verdict is about: a rule is the rows that it matches, a table is its names and values.
+"""What a verdict is about: a rule is its clauses and the rows that it matches, a table is its names
+and values.
 
-The words of a rule may change and still mean the same rows, and a number means nothing once the
-rules are learned again. The rows themselves are what the person looked at.
+A number means nothing once the rules are learned again. The words of a rule may change and still
+mean the same rows, so an identity has two halves: the rows, and what is said of them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,21 @@ def fingerprint_of_rows(rows: NDArray[Any]) -> str:
     if rows.size and rows.dtype.kind not in "iu":
         raise StairError(f"expected the numbers of rows, got {rows.dtype}; use np.flatnonzero.")
     return hashlib.blake2b(np.sort(rows).astype("<i8").tobytes(), digest_size=SIZE).hexdigest()
+
+
+def identity_of_group(rows: NDArray[Any], said: str, of: str = "") -> str:
+    """The identity of a group: its rows and the class that they are `of`, then what is said."""
+    first = fingerprint_of_rows(rows)
+    return rows_in(_digest(of + first) if of else first) + rows_in(_digest(said))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SIZE).hexdigest()
+
+
+def rows_in(identity: str) -> str:
+    """The half of a group's identity that tells its rows; files of earlier days have no other."""
+    return identity[:SIZE]
 
 
 def fingerprint_of_table(columns: Mapping[str, NDArray[Any]]) -> str:

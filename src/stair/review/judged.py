@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,17 @@ def rows_to_text(rows: Rows) -> str:
     return base64.b85encode(zlib.compress(steps.astype("<u4").tobytes(), 6)).decode("ascii")
 
 
-def rows_from_text(text: str) -> Rows:
-    steps = np.frombuffer(zlib.decompress(base64.b85decode(text)), dtype="<u4")
+def rows_from_text(text: str, n_rows: int) -> Rows:
+    """The row numbers in a table of so many rows; anything else is a ValueError."""
+    reader = zlib.decompressobj()
+    try:
+        found = reader.decompress(base64.b85decode(text), 4 * (n_rows + 1))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    steps = np.frombuffer(found, dtype="<u4")
     rows: Rows = np.cumsum(steps, dtype=np.int64).astype(np.intp)
+    if not reader.eof or not steps[1:].all() or (len(rows) and rows[-1] >= n_rows):
+        raise ValueError("these are no rows of the table")
     return rows
 
 
@@ -41,6 +49,7 @@ class Said:
     word: str
     rows: Rows
     label: int
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +68,19 @@ class Judged:
 
     def count(self, mark: int) -> int:
         return int(np.count_nonzero(self.marks == mark))
+
+
+def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> NDArray[Any]:
+    """Each row's note, None where there is none: its own, or all those on its groups."""
+    notes = np.full(n_rows, None, dtype=object)
+    for group in groups:
+        if group.note:
+            said = notes[group.rows]
+            notes[group.rows] = [f"{n}; {group.note}" if n else group.note for n in said]
+    for row, note in single.items():
+        if note:
+            notes[row] = note
+    return notes
 
 
 def judge(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
+
+from stair.review.identity import rows_in
 
 Verdict = Literal["outlier", "inlier", "unsure", "none"]
 """True outliers, a false alarm, unsure, or withdrawn."""
@@ -61,8 +64,8 @@ class State:
 class Carried:
     """What becomes of verdicts when there are new rules."""
 
-    kept: dict[str, Event]  # the new rules that match just the rows of a judged one
-    lost: tuple[Event, ...]  # verdicts whose rows no rule matches any more, oldest first
+    kept: Mapping[str, tuple[Event, ...]]  # by the rules that they hold for; the latest is last
+    lost: tuple[Event, ...]  # verdicts whose rule is gone, oldest first
 
 
 def undone(undos: Iterable[tuple[int, int]]) -> set[int]:
@@ -104,10 +107,23 @@ def state_of(events: Iterable[Event]) -> State:
 def carried(before: Iterable[Event], identities: Sequence[str]) -> Carried:
     """The verdicts about rules that go over to a new set of rules, and those that cannot.
 
-    `before` is a state's verdicts (`state.rules.values()`) or a whole log.
+    `before` is a state's verdicts (`state.rules.values()`) or a whole log. A verdict is about the
+    rule that was judged. Where that one is gone, it goes over to the only rule that matches the
+    same rows, and never to one that matches none: nobody has looked at anything of it.
     """
     verdicts = state_of(before).rules
-    there = set(identities)
-    kept = {identity: verdicts[identity] for identity in identities if identity in verdicts}
-    lost = sorted((e for e in verdicts.values() if e.subject not in there), key=lambda e: e.id)
+    kept: dict[str, tuple[Event, ...]] = {}
+    kept |= {identity: (verdicts[identity],) for identity in identities if identity in verdicts}
+    gone: dict[str, list[Event]] = {}
+    for event in sorted(verdicts.values(), key=lambda each: each.id):
+        if event.subject not in kept:
+            gone.setdefault(rows_in(event.subject), []).append(event)
+    n_alike = Counter(map(rows_in, set(identities)))
+    for identity in identities:
+        rows = rows_in(identity)
+        found = gone.get(rows, [])
+        agree = len({event.verdict for event in found if event.n_rows}) == 1
+        if identity not in kept and n_alike[rows] == 1 and agree:
+            kept[identity] = tuple(gone.pop(rows))
+    lost = sorted((e for events in gone.values() for e in events), key=lambda each: each.id)
     return Carried(kept, tuple(lost))

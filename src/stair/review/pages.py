@@ -64,7 +64,8 @@ class Side:
     progress: str
     effort: str
     share: float
-    lost: tuple[tuple[str, str, int], ...]  # rule, verdict, rows
+    lost: tuple[tuple[str, str, int, str], ...]  # rule, verdict, rows, note
+    lost_edits: tuple[str, ...]
     other_data: int
     revision: int
 
@@ -75,7 +76,6 @@ def side_of(review: Review, now: Now) -> Side:
     main = [item for item in items if item.is_judged]
     rules = [item for item in main if item.number is not None]
     done = sum(bool(item.verdict) for item in rules)
-    carried = review.carried(now)
     names = names_of(revision.has_outliers)
     return Side(
         last=state.last,
@@ -84,7 +84,8 @@ def side_of(review: Review, now: Now) -> Side:
         progress=_progress(review, now, done, len(rules)),
         effort=effort(now),
         share=done / len(rules) if rules else 0.0,
-        lost=tuple((e.text, names[e.verdict], e.n_rows) for e in carried.lost),
+        lost=tuple((e.text, names[e.verdict], e.n_rows, e.note) for e in now.carried.lost),
+        lost_edits=tuple(revision.lost_edits),
         other_data=review.store.other_data(),
         revision=revision.event,
     )
@@ -92,11 +93,13 @@ def side_of(review: Review, now: Now) -> Side:
 
 def _item(review: Review, now: Now, group: Group) -> Item:
     revision = now.revision
-    event = now.state.rules.get(group.key)
-    evidence = None if group.number is None else revision.summary.evidence[group.number]
+    event = now.verdict(group.key)
+    present = revision.find(group.key)
+    number = None if present is None else present.number
+    evidence = None if number is None else revision.summary.evidence[number]
     return Item(
         key=group.key,
-        number=None if group.number is None else group.number + 1,
+        number=None if number is None else number + 1,
         text=group.text,
         rows=len(group.rows),
         verdict="" if event is None else event.verdict,
@@ -127,7 +130,26 @@ def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
         return text
     outliers = review.given.verdict.codes == positive
     seen = int(np.count_nonzero(outliers & (now.judged.marks > 0)))
-    return f"{text}, {seen:,} of {words.counted(int(outliers.sum()), 'outlier')}"
+    return f"{text}, {seen:,} of {words.counted(n_outliers(review), 'outlier')}"
+
+
+def n_outliers(review: Review) -> int:
+    """Rows that the detector calls outliers, whatever the verdicts made of them since."""
+    verdict = review.given.verdict
+    return int(np.count_nonzero(verdict.codes == verdict.positive))
+
+
+def name_of(now: Now, group: Group) -> str:
+    present = now.revision.find(group.key)
+    if present is None:
+        return "A rule of an earlier set"
+    return "Uncovered outliers" if present.number is None else f"Rule {present.number + 1}"
+
+
+def cause(revision: Revision) -> str:
+    if revision.cause == "learned" and revision.learned_from:
+        return "learned from the labels as reviewed"
+    return CAUSES.get(revision.cause, revision.cause)
 
 
 def effort(now: Now) -> str:
@@ -157,16 +179,19 @@ def headline(now: Now) -> str:
     return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
 
 
-def done(review: Review, now: Now, job: Job | None) -> str:
+def done(now: Now, job: Job | None) -> str:
     """What a job has come to: the rules that there are, and what became of the verdicts."""
     if job is not None and job.kind != "learning":
         return f"Done: {job.title.lower()}."
-    found = review.carried(now)
+    found = now.carried
     text = f"{headline(now)}."
     if found.kept or found.lost:
         text += f" {words.counted(len(found.kept), 'rule')} kept a verdict"
         text += f", {words.counted(len(found.lost), 'verdict')} lost the rule" if found.lost else ""
         text += "."
+    if lost := now.revision.lost_edits:
+        n_lost = words.counted(len(lost), "changed rule")
+        text += f" {n_lost} {'is' if len(lost) == 1 else 'are'} not among them."
     return text
 
 
@@ -181,7 +206,6 @@ def score(summary: Summary) -> str:
 def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
     """A group with its evidence and the place where its rows come."""
     revision = now.revision
-    event = now.state.rules.get(group.key)
     present = revision.find(group.key)
     judged = [each for each in revision.groups if each.is_judged]
     keys = [each.key for each in revision.groups]
@@ -196,7 +220,6 @@ def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
         group=group,
         is_present=present is not None,
         rule=None if shown is None else revision.view(shown),
-        event=event,
         names=names_of(revision.has_outliers),
         n_judged=len(judged),
         is_edited=group.key in revision.edited,
@@ -239,7 +262,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
         methods=[(m, METHOD_NAMES[m].split(":")[0].split(",")[0]) for m in METHODS],
         summary=now.revision.summary,
         revision=now.revision,
-        cause=CAUSES.get(now.revision.cause, now.revision.cause),
+        cause=cause(now.revision),
         score=score(now.revision.summary),
         has_verdict=review.has_verdict,
         frontier=frontier(review, now),
@@ -312,14 +335,13 @@ def taking(review: Review, now: Now) -> str:
 
 def accepted_rules(now: Now) -> list[int]:
     """The places of the present rules that were called true outliers."""
-    verdicts = now.state.rules
     return [
         group.number
         for group in now.revision.groups
         if group.number is not None
         and group.is_judged
-        and group.key in verdicts
-        and verdicts[group.key].verdict == "outlier"
+        and (event := now.verdict(group.key)) is not None
+        and event.verdict == "outlier"
     ]
 
 

@@ -6,25 +6,31 @@ two people, two tabs or two processes see the same, and nothing has to be saved 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, TypedDict, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
+from stair.distill import Effort
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned, Learner, predicted_classes, score_of_classes
+from stair.learn import METHODS, Learned, Learner, predicted_classes, score_of_classes
 from stair.local import LocalRuleSet
+from stair.partition import FloorOn
 from stair.report.data import RuleView, Views, rule_as_sql
+from stair.review.database import damaged
+from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
-from stair.review.judged import Judged, Said, judge, rows_from_text, rows_to_text
+from stair.review.judged import Judged, Said, judge, notes_of, rows_from_text, rows_to_text
 from stair.review.rows import Rows
 from stair.review.store import (
     Carried,
@@ -33,7 +39,6 @@ from stair.review.store import (
     Store,
     Verdict,
     carried,
-    fingerprint_of_rows,
 )
 from stair.rules import Rule, RuleSet
 from stair.summary import Summary, summary_of
@@ -46,7 +51,7 @@ FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
 class Group:
     """Rows that are judged together: those that a rule matches, or those that no rule explains.
 
-    Its key is a fingerprint of the rows, so that a verdict outlives the words of the rule.
+    Its key is a fingerprint of the rows and of the rule, so that no two groups share a verdict.
     """
 
     key: str
@@ -55,6 +60,14 @@ class Group:
     label: int  # the class that its rule gives the rows
     rows: NDArray[np.intp]
     is_judged: bool  # inlier rules are shown, and need no verdict
+    said: str = ""  # what the rule says, exactly
+
+
+class Edit(TypedDict):
+    """A rule that a person changed, as it was learned and as it is now; both as in a rules file."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +82,8 @@ class Revision:
     settings: Mapping[str, Any]
     learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
     has_verdict: bool
-    edited: tuple[str, ...]  # keys of rules that a person changed
+    edits: tuple[Edit, ...]
+    edited: frozenset[str]  # keys of rules that a person changed
 
     @cached_property
     def views(self) -> Views:
@@ -86,6 +100,13 @@ class Revision:
 
     def find(self, key: str) -> Group | None:
         return next((group for group in self.groups if group.key == key), None)
+
+    @property
+    def lost_edits(self) -> list[str]:
+        """Changed rules, in words, that are not among these."""
+        present = {group.said for group in self.groups}
+        after = [edit["after"] for edit in self.edits]
+        return [str(rule.get("words")) for rule in after if _said(rule) not in present]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,12 @@ class Now:
     state: State
     judged: Judged
     revision: Revision
+    carried: Carried
+
+    def verdict(self, key: str) -> Event | None:
+        """What was said about a group, or about the same rows before its rule was another."""
+        found = self.carried.kept.get(key)
+        return found[-1] if found else self.state.rules.get(key)
 
 
 class Review:
@@ -118,7 +145,6 @@ class Review:
         self.frontier: Frontier | None = None
         self._lock = threading.RLock()
         self._revisions: dict[int, Revision] = {}
-        self._groups: dict[str, Group] = {}  # all that was ever shown: an old tab may judge it
         self._judged: tuple[int, Judged] | None = None
         self._labelled: tuple[int, Given] = (0, given)  # the labels in use, by their event
 
@@ -129,38 +155,82 @@ class Review:
         state = self.store.state()
         if state.rule_set is None:
             return None
-        return Now(state, self._judge(state), self._revision(state.rule_set))
+        revision = self._revision(state.rule_set)
+        keys = [group.key for group in revision.groups if group.is_judged]
+        return Now(state, self._judge(state), revision, carried(state.rules.values(), keys))
 
-    def group(self, key: str) -> Group | None:
+    def group(self, now: Now, key: str) -> Group | None:
+        """A group of the present rules, or one that an old tab shows, or one that was judged."""
         with self._lock:
-            return self._groups.get(key)
+            known = [now.revision, *self._revisions.values()]
+        found = next((group for each in known if (group := each.find(key))), None)
+        event = now.state.rules.get(key)
+        if found is not None or event is None:
+            return found
+        said = self._said(event)
+        return Group(key, None, event.text, said.label, said.rows, is_judged=True)
 
     def can_go_on(self, request: Mapping[str, Any]) -> bool:
         """Whether the rules in the store are those that this request led to."""
         last = self.store.state().rule_set
-        return last is not None and json.loads(last.payload).get("request") == dict(request)
-
-    def carried(self, now: Now) -> Carried:
-        """Which verdicts hold for the present rules, and which have lost theirs."""
-        keys = [group.key for group in now.revision.groups if group.is_judged]
-        return carried(now.state.rules.values(), keys)
+        return last is not None and self._payload(last)["request"] == dict(request)
 
     def _revision(self, event: Event) -> Revision:
         with self._lock:
-            if event.id not in self._revisions:
-                self._keep(self._read(event))
-            return self._revisions[event.id]
+            known = event.id in self._revisions
+            return self._keep(self._revisions.pop(event.id) if known else self._read(event))
 
-    def _keep(self, revision: Revision) -> None:
+    def _keep(self, revision: Revision) -> Revision:
+        """In memory, in the place of the one that was not asked for longest."""
         self._revisions[revision.event] = revision
-        self._groups |= {group.key: group for group in revision.groups}
         while len(self._revisions) > KEPT_IN_MEMORY:
-            self._revisions.pop(min(self._revisions))
+            del self._revisions[next(iter(self._revisions))]
+        return revision
+
+    @contextlib.contextmanager
+    def _reading(self, event: Event) -> Iterator[None]:
+        """What is in the file may be anything; what cannot be read is one sentence."""
+        try:
+            yield
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            words = f"event {event.id} cannot be read: {type(error).__name__} {error}"
+            raise damaged(self.store.path.name, words[:200]) from error
+
+    def _payload(self, event: Event) -> dict[str, Any]:
+        """How the rules of an event came about."""
+        with self._reading(event):
+            found = {"edits": [], "edited": [], **json.loads(event.payload)}
+            check_settings(found["settings"])
+            if not isinstance(found["request"], dict) or not 0 <= found["learned_from"] < event.id:
+                raise ValueError("there is no such request")
+            for rule in found["rules"]["rules"]:
+                _said(rule)
+            for edit in found["edits"]:
+                _said(edit["before"]), _said(edit["after"])
+            return found
+
+    def _said(self, event: Event) -> Said:
+        """The rows of a verdict on a rule."""
+        with self._reading(event):
+            found = json.loads(event.payload)
+            rows = rows_from_text(found["rows"], self.given.frame.n_rows)
+            label = range(len(self.given.verdict.classes))[found["label"]]
+            return Said(event.verdict, rows, label, event.note)
 
     def _read(self, event: Event) -> Revision:
         """A rule set from the store, counted anew on the rows."""
-        payload = json.loads(event.payload)
-        saved = from_json(json.dumps(payload["rules"]), "the review")
+        payload = self._payload(event)
+        saved = from_json(json.dumps(payload["rules"]), f"event {event.id} of the review")
+        verdict = self.given.verdict
+        positive = None if verdict.positive is None else str(verdict.classes[verdict.positive])
+        found = None if saved.rules.positive is None else str(saved.rules.positive)
+        same = list(map(str, saved.rules.classes)) == list(map(str, verdict.classes))
+        if not same or found != positive:
+            raise StairError(
+                f"the rules of this review tell {', '.join(map(str, saved.rules.classes))} apart, "
+                f"but the verdict has {', '.join(map(str, verdict.classes))}; begin another "
+                "review with --db"
+            )
         missing = {f.name for f in saved.fields} - set(self.given.values)
         if missing:
             raise StairError(
@@ -174,30 +244,41 @@ class Review:
     def _revised(
         self, event: Event, summary: Summary, given: Given, payload: Mapping[str, Any]
     ) -> Revision:
+        groups = self._groups_of(summary.rules, given, payload["rules"]["rules"])
+        said = {_said(edit["after"]) for edit in payload["edits"]}
         return Revision(
             event=event.id,
             cause=event.text,
             summary=summary,
             given=given,
-            groups=self._groups_of(summary.rules, given),
+            groups=groups,
             settings=payload["settings"],
             learned_from=int(payload["learned_from"]),
             has_verdict=self.has_verdict,
-            edited=tuple(payload["edited"]),
-        )
+            edits=tuple(payload["edits"]),
+            edited=frozenset(
+                group.key for group in groups
+                if group.said in said or fingerprint_of_rows(group.rows) in payload["edited"]
+            ),
+        )  # fmt: skip
 
-    def _groups_of(self, rules: RuleSet, labelled: Given) -> tuple[Group, ...]:
+    def _groups_of(
+        self, rules: RuleSet, labelled: Given, texts: Sequence[Mapping[str, Any]]
+    ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
         covered = rules.covers(given.values)
-        groups = []
+        groups: list[Group] = []
         for number, rule in enumerate(rules):
             rows = given.rows[np.flatnonzero(covered[:, number])]
             label = rules.classes.index(rule.label)
             is_judged = rules.positive is None or rule.label == rules.positive
-            groups.append(
-                Group(fingerprint_of_rows(rows), number, str(rule), label, rows, is_judged)
-            )
+            said = _said(texts[number])
+            of = "" if rules.positive is not None else str(rule.label)
+            key = identity_of_group(rows, said, of)
+            while any(group.key == key for group in groups):  # the same rule in another partition
+                key = identity_of_group(rows, key, of)
+            groups.append(Group(key, number, str(rule), label, rows, is_judged, said))
         judged = [group for group in groups if group.is_judged]
         others = [group for group in groups if not group.is_judged]
         return (*judged, *self._unexplained(rules, covered, labelled), *others)
@@ -215,7 +296,7 @@ class Review:
         if not len(rows):
             return ()
         text = "Outliers that no rule covers"
-        return (Group(fingerprint_of_rows(rows), None, text, positive, rows, True),)
+        return (Group(identity_of_group(rows, text), None, text, positive, rows, True),)
 
     def _judge(self, state: State) -> Judged:
         with self._lock:
@@ -224,11 +305,10 @@ class Review:
             return self._judged[1]
 
     def _judged_by(self, state: State) -> Judged:
-        groups = []
-        for event in state.rules.values():
-            said = json.loads(event.payload)
-            groups.append(Said(event.verdict, rows_from_text(said["rows"]), said["label"]))
+        groups = [self._said(event) for event in state.rules.values()]
         single = {row: event.verdict for row, event in state.rows.items()}
+        if max(single, default=0) >= self.given.frame.n_rows:
+            raise damaged(self.store.path.name, "a verdict is about a row that the table has not")
         return judge(self.given.verdict.codes, groups, single, self.given.verdict.positive)
 
     def _relabelled(self, event: int) -> Given:
@@ -245,16 +325,23 @@ class Review:
 
     # --- what a person does -------------------------------------------------------------------
 
-    def decide(self, who: str, key: str, verdict: str, note: str, once: str) -> Event:
+    def decide(self, who: str, group: Group, verdict: str, note: str, once: str) -> Event:
         """A verdict on a group, stored when this returns."""
-        group = self.group(key)
-        if group is None:
-            raise StairError("this rule is not known here; load the page again")
+        now = self.now()
+        if now is None or not group.is_judged:
+            raise StairError("this rule needs no verdict; load the page again")
+        others = [e.subject for e in now.carried.kept.get(group.key, ()) if e.subject != group.key]
         payload = json.dumps({"rows": rows_to_text(group.rows), "label": group.label})
         return self.store.decide(
             who, group.key, cast(Verdict, verdict), note=note, text=group.text,
-            n_rows=len(group.rows), payload=payload, key=once,
+            n_rows=len(group.rows), payload=payload, key=once, instead_of=others,
         )  # fmt: skip
+
+    def notes(self, now: Now) -> NDArray[Any]:
+        """The note of each row of the table, also where it was given for a rule that is gone."""
+        said = [self._said(event) for event in sorted(now.state.rules.values(), key=_by_id)]
+        single = {row: event.note for row, event in now.state.rows.items()}
+        return notes_of(self.given.frame.n_rows, said, single)
 
     def decide_rows(
         self, who: str, rows: Sequence[int], verdict: str, note: str, once: str
@@ -279,15 +366,17 @@ class Review:
         say("counting")
         summary = summary_of(given, learned, {**settings, **learn.settings})
         cause = "relearned" if relearn else "learned"
-        return self._put(who, cause, request, summary, given, learned_from, ())
+        return self._put_learned(who, cause, request, summary, given, learned_from)
 
     def load(self, who: str, request: Mapping[str, Any], saved: SavedRules) -> Revision:
         """Rules from a file."""
         facts = saved.facts
-        settings = {**facts.get("settings", {}), "method": facts.get("method", "stair"),
+        settings = {"max_rule_length": 10, **facts.get("settings", {}),
+                    "method": facts.get("method", "stair"),
                     "min_score": float(facts.get("floor", 0.0))}  # fmt: skip
+        check_settings(settings)
         summary = summary_of(self.given, Learned(saved.rules, ()), settings)
-        return self._put(who, "loaded", request, summary, self.given, 0, ())
+        return self._put_learned(who, "loaded", request, summary, self.given, 0)
 
     def edit(self, who: str, key: str, clause: int, new: Clause | None) -> Group:
         """A rule with another bound, or without a clause, in the place of the old one."""
@@ -298,14 +387,24 @@ class Review:
         if group is None or group.number is None:
             raise StairError("this rule is not among the present ones; load the page again")
         summary = self.with_clause(revision, group, clause, new)
-        payload = json.loads(now.state.rule_set.payload) if now.state.rule_set else {}
-        edited = {*revision.edited, fingerprint_of_rows(self._rows_of(summary, group.number))}
+        assert now.state.rule_set is not None
+        payload = self._payload(now.state.rule_set)
+        before = payload["rules"]["rules"][group.number]
+        after = json.loads(to_json(summary))["rules"][group.number]
+        if _said(after) == _said(before):
+            raise StairError("that is what the rule says already; nothing was changed")
+        edits = []
+        for edit in revision.edits:
+            if _said(edit["after"]) == _said(before):
+                before = edit["before"]
+            else:
+                edits.append(edit)
+        if _said(after) != _said(before):
+            edits.append(Edit(before=before, after=after))
         changed = self._put(
-            who, "edited", payload.get("request", {}), summary, revision.given,
-            revision.learned_from, tuple(sorted(edited - {key})),
-        )  # fmt: skip
-        found = next(each for each in changed.groups if each.number == group.number)
-        return found
+            who, "edited", payload["request"], summary, revision.given, revision.learned_from, edits
+        )
+        return next(each for each in changed.groups if each.number == group.number)
 
     def with_clause(
         self, revision: Revision, group: Group, clause: int, new: Clause | None
@@ -338,32 +437,51 @@ class Review:
         changed = replace(changed, rules=(*rules.rules[:number], rule, *rules.rules[number + 1 :]))
         return with_own_scores(changed, given)
 
-    def _rows_of(self, summary: Summary, number: int) -> NDArray[np.intp]:
-        return self.given.rows[np.flatnonzero(summary.rules.covers(self.given.values)[:, number])]
+    def _put_learned(
+        self, who: str, cause: str, request: Mapping[str, Any], summary: Summary, given: Given,
+        learned_from: int,
+    ) -> Revision:  # fmt: skip
+        """New rules. What a person changed in one of them before, by hand, is changed again."""
+        last = self.store.state().rule_set  # as it is now: somebody may have changed it meanwhile
+        edits = [] if last is None else self._payload(last)["edits"]
+        document = json.loads(to_json(summary))
+        said = [_said(rule) for rule in document["rules"]]
+        changed = []
+        for edit in edits:
+            before, after = _said(edit["before"]), _said(edit["after"])
+            if before in said and after not in said:
+                number = said.index(before)
+                said[number], document["rules"][number] = after, edit["after"]
+                changed.append(number)
+        if changed:
+            rules = from_json(json.dumps(document), "the review").rules
+            for number in changed:
+                rules = self._recounted(rules, number, rules.rules[number].clauses, given)
+            summary = summary_of(given, Learned(rules, ()), summary.settings)
+        return self._put(who, cause, request, summary, given, learned_from, edits)
 
     def _put(
         self, who: str, cause: str, request: Mapping[str, Any], summary: Summary, given: Given,
-        learned_from: int, edited: tuple[str, ...],
+        learned_from: int, edits: Sequence[Edit],
     ) -> Revision:  # fmt: skip
         payload = {
             "rules": json.loads(to_json(summary)),
             "settings": dict(summary.settings),
             "request": dict(request),
             "learned_from": learned_from,
-            "edited": list(edited),
+            "edits": list(edits),
         }
         event = self.store.put_rules(who, cause, json.dumps(payload, ensure_ascii=False))
         if cause != "edited":
             self.frontier = None  # it was of other labels, or of other settings
-        revision = self._revised(event, summary, given, payload)
+        revision = self._revised(event, summary, given, {"edited": [], **payload})
         with self._lock:
-            self._keep(revision)
-        return revision
+            return self._keep(revision)
 
     def _labels_in_use(self, state: State) -> int:
         if state.rule_set is None:
             return 0
-        return int(json.loads(state.rule_set.payload)["learned_from"])
+        return int(self._payload(state.rule_set)["learned_from"])
 
     # --- length against score -----------------------------------------------------------------
 
@@ -395,6 +513,47 @@ def learner(given: Given, settings: Mapping[str, Any], say: Callable[[str], None
         int(settings["max_rule_length"]), settings.get("max_total_length"), given.verdict, say,
         **known,
     )  # fmt: skip
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Those of a file may be anything."""
+    for name, is_right in SETTINGS.items():
+        if name in settings and not is_right(settings[name]):
+            raise StairError(f"the rules have the setting {name} = {str(settings[name])[:40]!r}")
+    if missing := {"method", "min_score", "max_rule_length"} - set(settings):
+        raise StairError(f"the rules do not have the setting {min(missing)}")
+
+
+def _said(rule: Mapping[str, Any]) -> str:
+    """What a rule of a rules file says, without the counts that belong to other rows."""
+    return json.dumps([rule["label"], rule["clauses"]], sort_keys=True)
+
+
+def _by_id(event: Event) -> int:
+    return event.id
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < math.inf
+
+
+SETTINGS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "method": lambda value: value in METHODS,
+    "min_score": lambda value: _is_number(value) and value <= 1,
+    "max_rule_length": lambda value: _is_whole(value) and value >= 1,
+    "max_total_length": lambda value: value is None or _is_whole(value),
+    "n_partitions": lambda value: value == "auto" or _is_whole(value),
+    "locality": _is_number,
+    "floor_on": lambda value: value in get_args(FloorOn),
+    "random_state": lambda value: value is None or _is_whole(value),
+    "min_outliers": lambda value: value is None or _is_whole(value),
+    "effort": lambda value: value in get_args(Effort),
+    "time_limit": lambda value: value is None or _is_number(value),
+}
 
 
 def _check_classes(given: Given) -> None:

@@ -40,21 +40,13 @@ def labelled(review: Review, now: Now) -> dict[str, NDArray[Any]]:
     matched = np.full(n_rows, None, dtype=object)
     texts = np.array([str(rule) for rule in rules] + [None], dtype=object)
     matched[given.rows] = texts[rules.assign(given.values)]
-    notes = np.full(n_rows, None, dtype=object)
-    for group in now.revision.groups:
-        event = now.state.rules.get(group.key)
-        if event is not None and event.note:
-            notes[group.rows] = event.note
-    for row, event in now.state.rows.items():
-        if event.note:
-            notes[row] = event.note
     words = np.array([None, *WORDS[1:]], dtype=object)
     table = dict(given.frame.columns)
     for name, values in (
         ("stair_label", names[given.verdict.codes]),
         ("stair_rule", matched),
         ("stair_review", words[judged.marks]),
-        ("stair_note", notes),
+        ("stair_note", review.notes(now)),
     ):
         while name in table:
             name += "_"
@@ -124,13 +116,14 @@ def report(review: Review, now: Now) -> Response:
         summary=now.revision.summary,
         groups=list(zip(groups, views, strict=True)),
         state=now.state,
+        now=now,
         judged=now.judged,
         names=pages.names_of(now.revision.has_outliers),
         headline=pages.headline(now),
         effort=pages.effort(now),
         side=pages.side_of(review, now),
         counts=[(word, now.judged.count(code)) for code, word in enumerate(WORDS) if code],
-        cause=pages.CAUSES.get(now.revision.cause, now.revision.cause),
+        cause=pages.cause(now.revision),
         style=Markup(style),  # our own file, no data in it
         policy=f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; "
         "form-action 'none'",

@@ -32,7 +32,7 @@ def _run(text: str) -> dict[str, Any]:
 @LOTS
 @given(cases())
 def test_the_python_function_labels_rows_as_the_rules_do(case: Case) -> None:
-    found = _run(to_python(case.rules, case.fields))
+    found = _run(to_python(case.rules))
     assert [found["rule_number"](row) for row in case.rows()] == case.numbers
     assert [found["label"](row) for row in case.rows(None)] == case.labels
 
@@ -41,7 +41,7 @@ def test_the_python_function_labels_rows_as_the_rules_do(case: Case) -> None:
 @given(cases())
 def test_the_python_function_needs_nothing_but_python(case: Case) -> None:
     """Only the standard library is imported, nothing is evaluated from text."""
-    tree = ast.parse(to_python(case.rules, case.fields))
+    tree = ast.parse(to_python(case.rules))
     imported = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert imported == {"datetime", "typing"}
     assert not any(isinstance(n, ast.Import) for n in ast.walk(tree))
@@ -58,13 +58,13 @@ def _frame(case: Case) -> pd.DataFrame:
 def test_pandas_labels_rows_as_the_rules_do(case: Case) -> None:
     """The functions, and the text of the functions."""
     frame = _frame(case)
-    found = _run(to_pandas(case.rules, case.fields))
+    found = _run(to_pandas(case.rules))
     assert found["rule_number"](frame).tolist() == case.numbers
-    labels = pandas_labels(case.rules, case.fields, frame)
+    labels = pandas_labels(case.rules, frame)
     assert labels.tolist() == found["label"](frame).tolist() == case.labels
     assert labels.index.equals(frame.index)
     covered = case.rules.covers(case.values)
-    for number, mask in enumerate(pandas_masks(case.rules, case.fields, frame)):
+    for number, mask in enumerate(pandas_masks(case.rules, frame)):
         assert frame[mask].index.equals(frame.index[covered[:, number]])
 
 
@@ -76,16 +76,16 @@ def test_polars_labels_rows_as_the_rules_do(case: Case) -> None:
     frame = pl.DataFrame(
         {name: _series(values) for name, values in case.table.items()}
     ).with_row_index("place of the row")
-    found = _run(to_polars(case.rules, case.fields))
+    found = _run(to_polars(case.rules))
     for rule, label in (
-        (polars_rule(case.rules, case.fields), polars_label(case.rules, case.fields)),
+        (polars_rule(case.rules), polars_label(case.rules)),
         (found["RULE_NUMBER"], found["LABEL"]),
     ):
         done = frame.select(pl.col("place of the row"), rule.alias("r"), label.alias("l"))
         assert done["r"].to_list() == case.numbers
         assert done["l"].to_list() == case.labels
     covered = case.rules.covers(case.values)
-    for number, mask in enumerate(polars_masks(case.rules, case.fields)):
+    for number, mask in enumerate(polars_masks(case.rules)):
         chosen = frame.filter(mask)["place of the row"].to_list()
         assert chosen == [k for k in range(rows) if covered[k, number]]
 
@@ -115,7 +115,7 @@ CLAUSES = (
     Among("day", ("Wednesday",), missing=True),
     Mentions("note", "e"),
 )
-FIELDS = [
+SCHEMA = Schema((
     Field("n", "number", "n"),
     Field("flag", "category", "flag", type="flag"),
     Field("code", "category", "code", type="number"),
@@ -124,7 +124,7 @@ FIELDS = [
     Field("t", "time", "t"),
     Field("hour", "number", "t", "hour"),
     Field("day", "category", "t", "weekday"),
-]
+))  # fmt: skip
 TIMES = [
     "2024-05-01T12:20:30+02:00",
     None,
@@ -157,14 +157,14 @@ def _pandas_frames() -> list[pd.DataFrame]:
 @pytest.mark.parametrize("frame", _pandas_frames())
 def test_pandas_in_all_its_types(frame: pd.DataFrame) -> None:
     """Nullable, categorical and text columns, zoned times: read as `summarize` reads them."""
-    values = Schema(tuple(FIELDS)).read(frame)
+    values = SCHEMA.read(frame)
     for clause in CLAUSES:
-        rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
+        rules = RuleSet((Rule((clause,), 1),), (0, 1), SCHEMA, 0, (1.0, 1.0), 1)
         expected = rules.predict(values).tolist()
-        assert pandas_labels(rules, FIELDS, frame).tolist() == expected, clause
-        exported = _run(to_pandas(rules, FIELDS))
+        assert pandas_labels(rules, frame).tolist() == expected, clause
+        exported = _run(to_pandas(rules))
         assert exported["label"](frame).tolist() == expected, clause
-        label = _run(to_python(rules, FIELDS))["label"]
+        label = _run(to_python(rules))["label"]
         assert [label(row) for row in frame.to_dict("records")] == expected, clause
 
 
@@ -182,8 +182,8 @@ def test_polars_in_all_its_types() -> None:
         )
     ]  # fmt: skip
     for frame in frames:
-        values = Schema(tuple(FIELDS)).read(frame)
+        values = SCHEMA.read(frame)
         for clause in CLAUSES:
-            rules = RuleSet((Rule((clause,), 1),), (0, 1), tuple(values), 0, (1.0, 1.0), 1)
-            found = frame.select(polars_label(rules, FIELDS)).to_series().to_list()
+            rules = RuleSet((Rule((clause,), 1),), (0, 1), SCHEMA, 0, (1.0, 1.0), 1)
+            found = frame.select(polars_label(rules)).to_series().to_list()
             assert found == rules.predict(values).tolist(), clause

@@ -16,7 +16,6 @@ from stair import StairError
 from stair.clauses import Among
 from stair.export.pmml import to_pmml
 from stair.rules import Rule, RuleSet
-from stair.schema import Field
 
 P = "{http://www.dmg.org/PMML-4_4}"
 
@@ -107,7 +106,7 @@ class Model:
 @LOTS
 @given(cases(local=False))
 def test_pmml_labels_rows_as_the_rules_do(case: Case) -> None:
-    model = Model(to_pmml(case.rules, case.fields))
+    model = Model(to_pmml(case.rules))
     expected = list(zip(case.labels, case.numbers, strict=True))
     assert [model(row) for row in case.rows(math.nan)] == expected
 
@@ -116,10 +115,10 @@ def test_pmml_labels_rows_as_the_rules_do(case: Case) -> None:
 @given(cases(local=True))
 def test_rules_for_partitions_are_refused(case: Case) -> None:
     with pytest.raises(StairError, match="has no nearest partition"):
-        to_pmml(case.rules, case.fields)
+        to_pmml(case.rules)
 
 
 def test_what_xml_cannot_hold_is_refused() -> None:
     rules = RuleSet((Rule((Among("a", ("\0",)),), 1),), (0, 1), ("a",), 0, (1.0, 1.0), 1)
     with pytest.raises(StairError, match="XML cannot hold"):
-        to_pmml(rules, [Field("a", "category", "a")])
+        to_pmml(rules)

@@ -21,7 +21,6 @@ from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
-from stair.schema import Field
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {
@@ -57,24 +56,24 @@ def _values(case: Case, missing_number: float | None) -> list[list[Any]]:
 
 def _check(case: Case, dialect: str, ask: Any) -> None:
     """The query, the view, the CASE expression and the conditions, all by `ask(sql) -> rows`."""
-    rules, fields = case.rules, case.fields
+    rules = case.rules
     expected = list(zip(case.labels, case.numbers, strict=True))
     label, rule = (
         f"stair_{word}_" if f"stair_{word}" in case.table else f"stair_{word}"
         for word in ("label", "rule")
     )
-    query = to_sql(rules, fields, TABLE, dialect).rstrip().rstrip(";")
+    query = to_sql(rules, TABLE, dialect).rstrip().rstrip(";")
     wanted = f"SELECT {label}, coalesce({rule}, 0) FROM"
     assert ask(f"{wanted} ({query}\n) AS s ORDER BY place") == expected
-    ask(to_sql_view(rules, fields, TABLE, dialect=dialect), fetch=False)
+    ask(to_sql_view(rules, TABLE, dialect=dialect), fetch=False)
     assert ask(f"{wanted} {_quoted(TABLE + '_labelled')} ORDER BY place") == expected
     if isinstance(rules, LocalRuleSet):
         return
     source = f"FROM {_quoted(TABLE)}"
-    case_text = to_sql_case(rules, fields, dialect)
+    case_text = to_sql_case(rules, dialect)
     assert ask(f"SELECT {case_text} {source} ORDER BY place") == [(e[0],) for e in expected]
     covered = rules.covers(case.values)
-    for number, condition in enumerate(to_sql_predicates(rules, fields, dialect)):
+    for number, condition in enumerate(to_sql_predicates(rules, dialect)):
         found = ask(f"SELECT place {source} WHERE {condition} ORDER BY place")
         assert found == [(k,) for k in np.flatnonzero(covered[:, number]).tolist()]
 
@@ -150,11 +149,11 @@ def test_sql_in_postgres_selects_what_the_rules_select(postgres: Any, case: Case
 def test_sqlglot_reads_every_dialect_back(dialect: str, data: Any) -> None:
     """As one statement with our columns in it, whatever the names and texts are."""
     case = data.draw(cases(names=_names_for(dialect)))
-    rules, fields = case.rules, case.fields
+    rules = case.rules
     read = {"sqlserver": "tsql"}.get(dialect, dialect)
     texts = [
-        to_sql(rules, fields, TABLE, dialect),
-        to_sql_view(rules, fields, TABLE, None, dialect),
+        to_sql(rules, TABLE, dialect),
+        to_sql_view(rules, TABLE, None, dialect),
     ]
     for text in texts:
         (tree,) = sqlglot.parse(text, read=read)
@@ -172,7 +171,7 @@ def test_what_is_written_for_other_databases_means_the_same(dialect: str, data: 
     """Each is translated to DuckDB by sqlglot, which knows both, and run there."""
     case = data.draw(cases(names=_names_for(dialect)))
     read = {"sqlserver": "tsql"}.get(dialect, dialect)
-    text = to_sql(case.rules, case.fields, TABLE, dialect)
+    text = to_sql(case.rules, TABLE, dialect)
     (tree,) = sqlglot.parse(text, read=read)
     assert tree is not None
     query = _for_duckdb(tree)
@@ -214,9 +213,6 @@ def _for_duckdb(tree: Any) -> str:
     return str(tree.transform(known).sql("duckdb", identify=True))
 
 
-NUMBER = [Field("a", "number", "a")]
-
-
 def _one(clause: Any, features: Sequence[str] = ("a",)) -> RuleSet:
     return RuleSet((Rule((clause,), 1),), (0, 1), tuple(features), 0, (1.0, 1.0), 1)
 
@@ -225,16 +221,16 @@ def test_a_column_in_single_precision_is_compared_in_double() -> None:
     """DuckDB read 0.1 as a decimal, rounded it to single precision, and missed 0.1f > 0.1."""
     with duckdb.connect() as con:
         con.execute("CREATE TABLE data AS SELECT 0.1::FLOAT AS a")
-        query = to_sql(_one(Interval("a", 0.1)), NUMBER)
+        query = to_sql(_one(Interval("a", 0.1)))
         assert con.execute(query).fetchall() == [(np.float32(0.1), 1, 1)]
 
 
 def test_a_dialect_that_is_not_known_is_refused() -> None:
     rules = RuleSet((), ("a", "b"), (), "a", (1.0, 1.0), "b")
     with pytest.raises(StairError, match=r"dialects are duckdb.*Did you mean \"postgres\""):
-        to_sql(rules, [], dialect="postgrs")
-    assert "NULL AS INTEGER) AS stair_rule" in to_sql(rules, [])
-    assert to_sql(rules, [], dialect="tsql") == to_sql(rules, [], dialect="sqlserver")
+        to_sql(rules, dialect="postgrs")
+    assert "NULL AS INTEGER) AS stair_rule" in to_sql(rules)
+    assert to_sql(rules, dialect="tsql") == to_sql(rules, dialect="sqlserver")
 
 
 @pytest.mark.parametrize(
@@ -243,26 +239,26 @@ def test_a_dialect_that_is_not_known_is_refused() -> None:
 def test_a_name_that_a_database_would_cut_is_refused(dialect: str, most: int) -> None:
     """PostgreSQL cuts a longer name silently, and would then find another column, or none."""
     for name in ("x" * most, "x" * (most + 1)):
-        rules, fields = _one(Interval(name, 0.0), [name]), [Field(name, "number", name)]
+        rules = _one(Interval(name, 0.0), [name])
         if len(name) == most:
-            assert name in to_sql(rules, fields, dialect=dialect)
+            assert name in to_sql(rules, dialect=dialect)
             continue
         with pytest.raises(StairError, match=f"at most {most}; rename it"):
-            to_sql(rules, fields, dialect=dialect)
+            to_sql(rules, dialect=dialect)
         with pytest.raises(StairError, match=f"at most {most}; rename it"):
-            to_sql(_one(Interval("a", 0.0)), NUMBER, name, dialect)
+            to_sql(_one(Interval("a", 0.0)), name, dialect)
     if dialect == "postgres":
         with pytest.raises(StairError, match="has 64 bytes"):
-            to_sql(_one(Interval("a", 0.0)), NUMBER, "é" * 32, dialect)
+            to_sql(_one(Interval("a", 0.0)), "é" * 32, dialect)
     if dialect == "mysql":
         with pytest.raises(StairError, match="a name in MySQL cannot have"):
-            to_sql(_one(Interval("a", 0.0)), NUMBER, "😀", dialect)
+            to_sql(_one(Interval("a", 0.0)), "😀", dialect)
     for name in NAMES:  # no limit in these
-        to_sql(_one(Interval(name, 0.0), [name]), [Field(name, "number", name)], dialect="duckdb")
+        to_sql(_one(Interval(name, 0.0), [name]), dialect="duckdb")
 
 
 def test_a_table_in_a_schema() -> None:
-    text = to_sql_view(_one(Interval("a", 0.0)), NUMBER, ("sales", "my.table"), dialect="postgres")
+    text = to_sql_view(_one(Interval("a", 0.0)), ("sales", "my.table"), dialect="postgres")
     assert 'CREATE VIEW "sales"."my.table_labelled" AS' in text
     assert 'FROM "sales"."my.table"' in text
 
@@ -271,18 +267,17 @@ def test_a_table_in_a_schema() -> None:
 @given(cases(local=True))
 def test_rules_for_partitions_need_a_subquery(case: Case) -> None:
     with pytest.raises(StairError, match="write a query or a view"):
-        to_sql_case(case.rules, case.fields)
+        to_sql_case(case.rules)
     with pytest.raises(StairError, match="write a query or a view"):
-        to_sql_predicates(case.rules, case.fields)
+        to_sql_predicates(case.rules)
 
 
 def test_databases_that_compare_loosely_are_told_not_to() -> None:
     """MySQL and SQL Server take É for e, and DE for de, unless the comparison says otherwise."""
-    fields = [Field("a", "category", "a")]
     among = _one(Among("a", ("DE",)))
-    assert "COLLATE Latin1_General_100_BIN2" in to_sql(among, fields, dialect="sqlserver")
-    assert "AS BINARY) IN (CAST(" in to_sql(among, fields, dialect="mysql")
-    text = to_sql(_one(Mentions("a", "né")), [Field("a", "text", "a")], dialect="mysql")
+    assert "COLLATE Latin1_General_100_BIN2" in to_sql(among, dialect="sqlserver")
+    assert "AS BINARY) IN (CAST(" in to_sql(among, dialect="mysql")
+    text = to_sql(_one(Mentions("a", "né")), dialect="mysql")
     assert "REPLACE(`a`, 'N', 'n')" in text
 
 
@@ -295,6 +290,6 @@ def test_without_sqlglot_other_databases_get_a_plain_sentence(
 
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(StairError, match=r"needs sqlglot: pip install 'stair\[sql\]'"):
-        to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=dialect)
+        to_sql(_one(Interval("a", 0.0)), dialect=dialect)
     for name in TYPES:
-        assert to_sql(_one(Interval("a", 0.0)), NUMBER, dialect=name)
+        assert to_sql(_one(Interval("a", 0.0)), dialect=name)

@@ -1,4 +1,4 @@
-"""The endings as methods, for whatever has rules and the fields that they speak of."""
+"""The endings as methods, for whatever has rules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from stair.rules import RuleSet
-    from stair.schema import Field
 
 Content = TypeVar("Content", str, bytes)
 
@@ -25,9 +24,6 @@ class Endings:
 
         @property
         def rules(self) -> RuleSet: ...
-
-        @property
-        def fields(self) -> tuple[Field, ...]: ...
 
     def to_sentences(self, path: str | Path | None = None) -> str:
         """A sentence for each rule, as a colleague reads it."""
@@ -50,7 +46,7 @@ class Endings:
         """The rules as a query that labels each row of a table."""
         from stair.export.sql import to_sql
 
-        return written(to_sql(self.rules, self.fields, table, dialect), path)
+        return written(to_sql(self.rules, table, dialect), path)
 
     def to_sql_view(
         self,
@@ -62,68 +58,68 @@ class Endings:
         """The rules as a view; it is called like the table, with _labelled, if not named."""
         from stair.export.sql import to_sql_view
 
-        return written(to_sql_view(self.rules, self.fields, table, view, dialect), path)
+        return written(to_sql_view(self.rules, table, view, dialect), path)
 
     def to_sql_case(self, dialect: str = "duckdb") -> str:
         """The label as a CASE expression."""
         from stair.export.sql import to_sql_case
 
-        return to_sql_case(self.rules, self.fields, dialect)
+        return to_sql_case(self.rules, dialect)
 
     def to_sql_predicates(self, dialect: str = "duckdb") -> tuple[str, ...]:
         """A condition for each rule, to stand behind WHERE."""
         from stair.export.sql import to_sql_predicates
 
-        return to_sql_predicates(self.rules, self.fields, dialect)
+        return to_sql_predicates(self.rules, dialect)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""
         from stair.export.python import to_python
 
-        return written(to_python(self.rules, self.fields), path)
+        return written(to_python(self.rules), path)
 
     def to_pandas(self, path: str | Path | None = None) -> str:
         """The source of functions that label a pandas DataFrame."""
         from stair.export.pandas import to_pandas
 
-        return written(to_pandas(self.rules, self.fields), path)
+        return written(to_pandas(self.rules), path)
 
     def pandas_labels(self, frame: Any) -> Any:
         """A Series with the label of each row of a pandas DataFrame."""
         from stair.export.pandas import pandas_labels
 
-        return pandas_labels(self.rules, self.fields, frame)
+        return pandas_labels(self.rules, frame)
 
     def to_polars(self, path: str | Path | None = None) -> str:
         """The source of polars expressions."""
         from stair.export.polars import to_polars
 
-        return written(to_polars(self.rules, self.fields), path)
+        return written(to_polars(self.rules), path)
 
     def polars_label(self) -> Any:
         """A polars expression for the label of a row."""
         from stair.export.polars import polars_label
 
-        return polars_label(self.rules, self.fields)
+        return polars_label(self.rules)
 
     def to_onnx(self, path: str | Path | None = None) -> bytes:
         """The rules as an ONNX model; needs onnx."""
         from stair.export.onnx import to_onnx
 
-        return written(to_onnx(self.rules, self.fields), path)
+        return written(to_onnx(self.rules), path)
 
     def onnx_inputs(self, data: Any) -> dict[str, Any]:
         """A table as the ONNX model wants it."""
         from stair.export.onnx import onnx_inputs
         from stair.io import from_object
 
-        return onnx_inputs(self.rules, self.fields, from_object(data))
+        return onnx_inputs(self.rules, from_object(data))
 
     def to_pmml(self, path: str | Path | None = None) -> str:
         """The rules as PMML 4.4."""
         from stair.export.pmml import to_pmml
 
-        return written(to_pmml(self.rules, self.fields), path)
+        return written(to_pmml(self.rules), path)
 
 
 def written(content: Content, path: str | Path | None) -> Content:

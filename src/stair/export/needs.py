@@ -14,12 +14,9 @@ from stair.schema import Field
 CategoryType = Literal["words", "numbers", "flags", "mixed"]
 
 
-def needed_fields(rules: RuleSet, fields: Sequence[Field]) -> list[Field]:
+def needed_fields(rules: RuleSet) -> list[Field]:
     """The fields that the rules, or the routing to them, speak of."""
-    used = {clause.feature for rule in rules.rules for clause in rule.clauses}
-    if isinstance(rules, LocalRuleSet):
-        used |= {axis.feature for axis in rules.space.axes}
-    return [field for field in fields if field.name in used]
+    return [field for field in rules.schema.fields if field.name in rules.used]
 
 
 def category_types(rules: RuleSet) -> dict[str, CategoryType]:

@@ -35,9 +35,9 @@ _DAY: Final = 86_400_000_000
 _HOUR: Final = 3_600_000_000
 
 
-def to_onnx(rules: RuleSet, fields: Sequence[Field]) -> bytes:
+def to_onnx(rules: RuleSet) -> bytes:
     """A model with two outputs: stair_label, and stair_rule (from 1; 0 where no rule covers)."""
-    columns = _Columns(rules, fields)
+    columns = _Columns(rules)
     if not columns.inputs:
         raise StairError("the rules speak of no column, so ONNX has nothing to compute")
     graph = Graph()
@@ -56,9 +56,9 @@ def to_onnx(rules: RuleSet, fields: Sequence[Field]) -> bytes:
     return graph.model(columns.inputs, outputs, "Rules written by stair")
 
 
-def onnx_inputs(rules: RuleSet, fields: Sequence[Field], table: Any) -> dict[str, NDArray[Any]]:
+def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
     """The columns of a table as the model wants them: what to give to a session's `run`."""
-    columns = _Columns(rules, fields)
+    columns = _Columns(rules)
     found = {}
     for source, dtype in columns.inputs.items():
         field = columns.field_of[source]
@@ -90,7 +90,7 @@ class _Columns:
     Hours and weekdays are numbers that the graph works out from the times.
     """
 
-    def __init__(self, rules: RuleSet, fields: Sequence[Field]) -> None:
+    def __init__(self, rules: RuleSet) -> None:
         self.types = category_types(rules)
         refuse_mixed(self.types, "an input of ONNX")
         self.inputs: dict[str, Any] = {}
@@ -98,7 +98,7 @@ class _Columns:
         self.parts: list[Field] = []
         self.place: dict[str, tuple[str, int]] = {}
         sources: dict[str, list[str]] = {"numbers": [], "times": [], "texts": []}
-        for field in needed_fields(rules, fields):
+        for field in needed_fields(rules):
             matrix, dtype = self._matrix_of(field)
             if field.source not in sources[matrix]:
                 sources[matrix].append(field.source)

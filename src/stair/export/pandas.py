@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from stair.clauses import Among, Clause, Mentions, folded
@@ -17,27 +16,26 @@ from stair.rules import RuleSet
 from stair.schema import Field
 
 
-def pandas_masks(rules: RuleSet, fields: Sequence[Field], frame: Any) -> list[Any]:
+def pandas_masks(rules: RuleSet, frame: Any) -> list[Any]:
     """One boolean Series for each rule, such that `frame[mask]` are the rows that it covers."""
     tools = _tools()
     columns = {
-        field.name: _read(field, frame[field.source], tools)
-        for field in needed_fields(rules, fields)
+        field.name: _read(field, frame[field.source], tools) for field in needed_fields(rules)
     }
     return _masks(rules, columns, frame, tools)
 
 
-def pandas_labels(rules: RuleSet, fields: Sequence[Field], frame: Any) -> Any:
+def pandas_labels(rules: RuleSet, frame: Any) -> Any:
     """A Series with the label of each row, on the frame's own index."""
-    numbers = _tools().first(pandas_masks(rules, fields, frame), frame)
+    numbers = _tools().first(pandas_masks(rules, frame), frame)
     labels = [rules.default, *(rule.label for rule in rules.rules)]
     return numbers.map(dict(enumerate(labels)))
 
 
-def to_pandas(rules: RuleSet, fields: Sequence[Field]) -> str:
+def to_pandas(rules: RuleSet) -> str:
     """The source of `label(df)`, `rule_number(df)` and `masks(df)`; needs pandas alone."""
     tools: Any = _Named()
-    needed = needed_fields(rules, fields)
+    needed = needed_fields(rules)
     columns = {field.name: Written(f"x{k}") for k, field in enumerate(needed, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
     lines = [

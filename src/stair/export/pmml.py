@@ -28,22 +28,22 @@ _UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U
 _PARTS: Final = {"hour": "%H", "weekday": "%A"}
 
 
-def to_pmml(rules: RuleSet, fields: Sequence[Field]) -> str:
+def to_pmml(rules: RuleSet) -> str:
     """A PMML document; its target is stair_label, and the rule's number is its output."""
     if isinstance(rules, LocalRuleSet):
         raise StairError(
             "rules for partitions cannot be a rule set of PMML, which has no nearest partition; "
             "use SQL, Python or ONNX"
         )
-    return _Writer(rules, fields).document()
+    return _Writer(rules).document()
 
 
 class _Writer:
-    def __init__(self, rules: RuleSet, fields: Sequence[Field]) -> None:
+    def __init__(self, rules: RuleSet) -> None:
         self._rules = rules
         self._types = category_types(rules)
         refuse_mixed(self._types, "a field of PMML")
-        self._fields = {field.name: field for field in needed_fields(rules, fields)}
+        self._fields = {field.name: field for field in needed_fields(rules)}
         self._sources: dict[str, Field] = {}
         for field in self._fields.values():
             self._sources.setdefault(field.source, field)

@@ -13,37 +13,36 @@ from typing import Any
 from stair.clauses import Among, Clause, Mentions, folded
 from stair.conversion import WEEKDAYS
 from stair.errors import StairError
-from stair.export.needs import category_types, refuse_mixed
+from stair.export.needs import category_types, needed_fields, refuse_mixed
 from stair.export.python import bounds, plain
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import Written, source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.schema import Field
 
 
-def polars_masks(rules: RuleSet, fields: Sequence[Field]) -> list[Any]:
+def polars_masks(rules: RuleSet) -> list[Any]:
     """A boolean expression for each rule, such that `df.filter(mask)` are its rows."""
-    return _Writer(rules, fields, _polars()).masks()
+    return _Writer(rules, _polars()).masks()
 
 
-def polars_rule(rules: RuleSet, fields: Sequence[Field]) -> Any:
+def polars_rule(rules: RuleSet) -> Any:
     """An expression for the number of the first rule that covers a row, 0 where none does."""
     pl = _polars()
-    return _chosen(pl, polars_masks(rules, fields), range(1, len(rules) + 1), 0)
+    return _chosen(pl, polars_masks(rules), range(1, len(rules) + 1), 0)
 
 
-def polars_label(rules: RuleSet, fields: Sequence[Field]) -> Any:
+def polars_label(rules: RuleSet) -> Any:
     """An expression for the label of a row."""
     pl = _polars()
     labels = [plain(rule.label) for rule in rules.rules]
-    return _chosen(pl, polars_masks(rules, fields), labels, plain(rules.default))
+    return _chosen(pl, polars_masks(rules), labels, plain(rules.default))
 
 
-def to_polars(rules: RuleSet, fields: Sequence[Field]) -> str:
+def to_polars(rules: RuleSet) -> str:
     """The source of MASKS, RULE_NUMBER and LABEL, polars expressions."""
-    writer = _Writer(rules, fields, Written("pl"))
+    writer = _Writer(rules, Written("pl"))
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
@@ -94,9 +93,9 @@ def _chosen(pl: Any, masks: Sequence[Any], values: Sequence[Any], otherwise: Any
 class _Writer:
     """Builds expressions from polars itself, or their text from its name."""
 
-    def __init__(self, rules: RuleSet, fields: Sequence[Field], pl: Any) -> None:
+    def __init__(self, rules: RuleSet, pl: Any) -> None:
         self._rules = rules
-        self._fields = {field.name: field for field in fields}
+        self._fields = {field.name: field for field in needed_fields(rules)}
         self._pl = pl
         self._types = category_types(rules)
         refuse_mixed(self._types, "a column of polars")

@@ -7,7 +7,6 @@ code. It is written for a person: one condition for each rule, and the rule in w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import datetime
 from importlib import resources
 from typing import Any
@@ -26,9 +25,9 @@ from stair.rules import RuleSet
 from stair.schema import Field
 
 
-def to_python(rules: RuleSet, fields: Sequence[Field]) -> str:
+def to_python(rules: RuleSet) -> str:
     """The source of `label(row)` and `rule_number(row)`, for a row that maps names to values."""
-    needed = needed_fields(rules, fields)
+    needed = needed_fields(rules)
     names = {field.name: f"x{k}" for k, field in enumerate(needed, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
     lines = [

@@ -18,7 +18,6 @@ from stair.export.sql_dialects import (
 from stair.export.words import one_line
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
-from stair.schema import Field
 
 __all__ = [
     "DIALECTS",
@@ -32,7 +31,6 @@ __all__ = [
 
 def to_sql(
     rules: RuleSet,
-    fields: Sequence[Field],
     table: str | Sequence[str] = "data",
     dialect: str = "duckdb",
 ) -> str:
@@ -41,12 +39,11 @@ def to_sql(
     A table in a schema is given as ("schema", "table").
     """
     known = dialect_of(dialect)
-    return f"{_comments(rules)}{_finished(_query(rules, fields, table, known), known)};\n"
+    return f"{_comments(rules)}{_finished(_query(rules, table, known), known)};\n"
 
 
 def to_sql_view(
     rules: RuleSet,
-    fields: Sequence[Field],
     table: str | Sequence[str] = "data",
     view: str | Sequence[str] | None = None,
     dialect: str = "duckdb",
@@ -56,29 +53,27 @@ def to_sql_view(
     if view is None:
         *schema, name = _parts(table)
         view = (*schema, f"{name}_labelled")
-    text = f"CREATE VIEW {_name(view, known)} AS\n{_query(rules, fields, table, known)}"
+    text = f"CREATE VIEW {_name(view, known)} AS\n{_query(rules, table, known)}"
     return f"{_comments(rules)}{_finished(text, known)};\n"
 
 
-def to_sql_case(rules: RuleSet, fields: Sequence[Field], dialect: str = "duckdb") -> str:
+def to_sql_case(rules: RuleSet, dialect: str = "duckdb") -> str:
     """The label as a CASE expression, to stand among the columns of any query."""
     _without_partitions(rules, "a CASE expression")
     known = dialect_of(dialect)
-    writer = ClauseWriter(rules, fields, known)
+    writer = ClauseWriter(rules, known)
     text = _label(rules, [writer.rule(rule) for rule in rules.rules])
     return _finished(text, known)
 
 
-def to_sql_predicates(
-    rules: RuleSet, fields: Sequence[Field], dialect: str = "duckdb"
-) -> tuple[str, ...]:
+def to_sql_predicates(rules: RuleSet, dialect: str = "duckdb") -> tuple[str, ...]:
     """A condition for each rule, to stand behind WHERE: the rows that this rule covers.
 
     Where rules overlap, a row belongs to the first rule that covers it.
     """
     _without_partitions(rules, "conditions")
     known = dialect_of(dialect)
-    writer = ClauseWriter(rules, fields, known)
+    writer = ClauseWriter(rules, known)
     return tuple(_finished(writer.rule(rule), known) for rule in rules.rules)
 
 
@@ -100,13 +95,11 @@ def _comments(rules: RuleSet) -> str:
     return "".join(f"-- {one_line(line)}\n" for line in lines)
 
 
-def _query(
-    rules: RuleSet, fields: Sequence[Field], table: str | Sequence[str], dialect: Dialect
-) -> str:
-    writer = ClauseWriter(rules, fields, dialect)
+def _query(rules: RuleSet, table: str | Sequence[str], dialect: Dialect) -> str:
+    writer = ClauseWriter(rules, dialect)
     conditions = [writer.rule(rule) for rule in rules.rules]
     source = _name(table, dialect)
-    taken = {field.source for field in fields}
+    taken = rules.schema.taken
     if isinstance(rules, LocalRuleSet):
         partition = _new_name("stair_partition", taken)
         source = _routed(rules, writer, source, partition, taken)
@@ -131,16 +124,14 @@ def _label(rules: RuleSet, conditions: Sequence[str]) -> str:
     return "\n".join(["CASE", *cases, f"    ELSE {literal(rules.default)}", "  END"])
 
 
-def rule_to_sql(
-    rules: RuleSet, number: int, fields: Sequence[Field], dialect: str = "duckdb"
-) -> str:
+def rule_to_sql(rules: RuleSet, number: int, dialect: str = "duckdb") -> str:
     """The condition of one rule. With partitions it is about the column that `to_sql` adds."""
     known = dialect_of(dialect)
-    condition = _finished(ClauseWriter(rules, fields, known).rule(rules[number]), known)
+    condition = _finished(ClauseWriter(rules, known).rule(rules[number]), known)
     if isinstance(rules, LocalRuleSet):
         spans = enumerate(rules.spans(), start=1)
         partition = next(k for k, (start, stop) in spans if start <= number < stop)
-        name = _new_name("stair_partition", {field.source for field in fields})
+        name = _new_name("stair_partition", rules.schema.taken)
         return f"{identifier(name)} = {partition} AND {condition}"
     return condition
 

@@ -20,7 +20,6 @@ from stair.export.needs import category_types, needed_fields
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg
 from stair.export.sql_dialects import Dialect, check_name
 from stair.rules import Rule, RuleSet
-from stair.schema import Field
 
 # The largest double: only infinity and NaN are above it.
 _LARGEST: Final = "1.7976931348623157e308"
@@ -46,8 +45,8 @@ def literal(value: Any) -> str:
 class ClauseWriter:
     """Conditions in one dialect, in neutral SQL where sqlglot writes it."""
 
-    def __init__(self, rules: RuleSet, fields: Sequence[Field], dialect: Dialect) -> None:
-        self._fields = {field.name: field for field in needed_fields(rules, fields)}
+    def __init__(self, rules: RuleSet, dialect: Dialect) -> None:
+        self._fields = {field.name: field for field in needed_fields(rules)}
         self._types = category_types(rules)
         self._dialect = dialect
         self._neutral = dialect.sqlglot is not None

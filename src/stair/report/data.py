@@ -364,7 +364,7 @@ def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
 def rule_as_sql(summary: Summary, number: int) -> str | None:
     """The rule's condition; None where a name cannot be written in SQL, or it would be too long."""
     try:
-        text = rule_to_sql(summary.rules, number, summary.fields)
+        text = rule_to_sql(summary.rules, number)
     except StairError:
         return None
     return text if len(text) <= LONGEST_SQL else None

@@ -211,8 +211,8 @@ def from_series(name: str, series: Any) -> Loaded:
 
 
 def _is_wide(series: Any) -> bool:
-    low, high = series.min(), series.max()
-    return low is not None and max(-int(low), int(high)) > 2**53
+    known = series.drop_nulls()
+    return len(known) > 0 and max(-int(known.min()), int(known.max())) > 2**53
 
 
 def arrow_columns(table: Any) -> list[Loaded]:

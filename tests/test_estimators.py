@@ -646,7 +646,7 @@ def test_other_columns_at_prediction_are_refused(estimator: Any, width: int) -> 
     model = estimator().fit(PAYMENTS, FRAUD)
     with pytest.raises(ValueError, match=f"X has {width} features, but .* is expecting 2"):
         model.predict(np.ones((1, width)))
-    with pytest.raises(ValueError, match=f"X has {width} columns, but these rules expect 2"):
+    with pytest.raises(ValueError, match=f"the row has {width} values, expected 2"):
         model.explain(np.ones(width))
 
 
@@ -840,3 +840,73 @@ def test_explain_takes_pandas_words_for_missing() -> None:
     model = Stair().fit(PAYMENTS, FRAUD)
     row = dict.fromkeys(model.rules_.features, pd.NA)
     assert "no rule covers it" in str(model.explain(row))
+
+
+# --------------------------------------------------------------------------- never silently wrong
+
+
+@pytest.mark.parametrize("estimator", FIVE)
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        np.asarray,
+        lambda X: pd.DataFrame(X, columns=["id", "x"]),
+        lambda X: pl.DataFrame(X, schema=["id", "x"]),
+        lambda X: X.tolist(),
+        lambda X: X.astype(object),
+        lambda X: X.astype(np.uint64),
+    ],
+    ids=["array", "pandas", "polars", "list", "objects", "uint64"],
+)
+def test_whole_numbers_that_would_be_rounded_are_refused(estimator: Any, wrap: Any) -> None:
+    """2**60 and 2**60 + 1 are one number to scikit-learn: rules about them would be wrong, and
+    nobody would know."""
+    X = np.column_stack([2**60 + np.arange(8), np.arange(8)])
+    with pytest.raises(StairError, match=r"whole numbers up to 1152921504606846983.*summarize"):
+        estimator().fit(wrap(X), FRAUD)
+    model = estimator().fit(wrap(X - [2**60, 0]), FRAUD)
+    with pytest.raises(StairError, match="whole numbers up to"):
+        model.predict(wrap(X))
+
+
+@pytest.mark.parametrize("estimator", FIVE)
+def test_a_random_state_is_what_it_is_in_scikit_learn(estimator: Any) -> None:
+    """A number, a RandomState, or None; anything else is refused in a sentence."""
+    for state in (0, np.int64(7), 2**32 - 1, np.random.RandomState(3), None):
+        estimator(random_state=state).fit(PAYMENTS, FRAUD)
+    for state in (-1, 2**32, 0.5, "one", True):
+        with pytest.raises(StairError, match=r"random_state=.*expected a whole number from 0"):
+            estimator(random_state=state).fit(PAYMENTS, FRAUD)
+
+
+@pytest.mark.parametrize("method", ["id3", "cart"])
+def test_summarize_uses_the_seed_of_a_tree(method: str) -> None:
+    """It was written down in the summary, and the trees were drawn with 0 all the same."""
+    random = np.random.default_rng(0)
+    x = random.integers(0, 3, 60).astype(float)
+    table = {name: x.copy() for name in "abcdefgh"}  # eight times the same: a tie of all
+    y = (x == 1).astype(int)
+    told = {
+        seed: str(summarize(table, labels=y, method=method, random_state=seed).rules)
+        for seed in range(6)
+    }
+    assert len(set(told.values())) > 1
+    again = summarize(table, labels=y, method=method, random_state=4)
+    assert str(again.rules) == told[4]
+
+
+@pytest.mark.parametrize("estimator", [ID3, CART])
+def test_trees_of_numbers_beyond_32_bits(estimator: Any) -> None:
+    """scikit-learn's trees hold 32-bit values, and 1e39 was an error from inside of it."""
+    X = np.column_stack([np.geomspace(1e30, 1e308, 30), np.arange(30.0)])
+    X[3, 0] = math.nan
+    y = (X[:, 0] > 1e200).astype(int)
+    model = estimator(min_score=0.9).fit(X[:, :1], y)
+    assert model.score_ == 1.0
+    assert model.predict(X[:, :1]).tolist() == y.tolist()
+
+
+def test_a_tree_cannot_be_deeper_than_it_has_rows() -> None:
+    """A depth beyond 64 bits was an OverflowError from inside of scikit-learn."""
+    model = ID3(start_depth=10**30, max_depth=10**31).fit(PAYMENTS, FRAUD)
+    assert model.score_ == 1.0

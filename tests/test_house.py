@@ -50,7 +50,9 @@ MAY_IMPORT = {
         "schema",
     },
     "evidence": {"clauses", "labels", "rules"},
+    "seeds": {"errors"},
     "learn": {
+        "columns",
         "distill",
         "engines",
         "errors",
@@ -61,6 +63,7 @@ MAY_IMPORT = {
         "partition",
         "rules",
         "schema",
+        "seeds",
         "shortest",
         "table",
         "trees",

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.columns import Binned, Numbers
 from stair.distill import Effort, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
@@ -19,6 +20,7 @@ from stair.objective import f1
 from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.schema import Schema, Values
+from stair.seeds import seed_of
 from stair.shortest import shortest_tree
 from stair.table import encode
 
@@ -63,7 +65,7 @@ class Learner:
     n_partitions: int | Literal["auto"] = "auto"
     locality: float = LOCALITY
     floor_on: FloorOn = "routed"
-    random_state: int | None = 0
+    random_state: Any = 0
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
@@ -118,7 +120,7 @@ class Learner:
             min_outliers=self.min_outliers,
             effort=self.effort,
             time_limit=self.time_limit,
-            seed=self.random_state or 0,
+            seed=seed_of(self.random_state),
             say=self.say,
         )
         certificate = Certificate(
@@ -139,7 +141,7 @@ class Learner:
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             positive=self.labels.positive,
-            seed=self.random_state or 0,
+            seed=seed_of(self.random_state),
             say=self.say,
         )
         return leaves, default, tuple(growth.steps)
@@ -173,7 +175,7 @@ class Learner:
             locality=self.locality,
             floor_on=self.floor_on,
             max_rounds=10,
-            seed=self.random_state or 0,
+            seed=seed_of(self.random_state),
             say=self.say,
         )
         return Learned(rules, tuple(local.steps))
@@ -190,19 +192,20 @@ class Learner:
                 "are not; exclude them or use method stair"
             )
         self.say(f"learning: {self.method}")
-        names = self.schema.names
-        X = np.column_stack([values[name] for name in names])
-        positive, floor = self.labels.positive, self.min_score
+        table = encode(self.schema, values, codes)
+        columns = [c for c in table.columns if isinstance(c, Numbers | Binned)]
+        settings: dict[str, Any] = {
+            "positive": self.labels.positive,
+            "min_score": self.min_score,
+            "random_state": seed_of(self.random_state),
+        }
         if self.method == "id3":
             found = id3_leaves(
-                X, codes, None, names, positive=positive, min_score=floor,
-                start_depth=3, max_depth=None, random_state=0,
+                table.codes, codes, None, columns, start_depth=3, max_depth=None, say=self.say,
+                **settings,
             )  # fmt: skip
         else:
-            found = cart_leaves(
-                X, codes, None, names, positive=positive, min_score=floor,
-                criterion="entropy", random_state=0,
-            )  # fmt: skip
+            found = cart_leaves(table.codes, codes, None, columns, criterion="entropy", **settings)
         return (*found, ())
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, merged
-from stair.columns import Numbers
+from stair.columns import Binned, Numbers
 from stair.grow import majority
 from stair.objective import f1, reaches, score_of
 from stair.rules import Leaf
@@ -25,32 +25,34 @@ def id3_leaves(
     X: NDArray[np.float64],
     labels: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
-    names: Sequence[str],
+    columns: Sequence[Numbers | Binned],
     *,
     positive: int | None,
     min_score: float,
     start_depth: int,
     max_depth: int | None,
     random_state: Any,
+    say: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Leaf], int]:
     """Entropy trees of growing depth, until one is above the floor (or stops growing)."""
     best: _Tree | None = None
-    depth = start_depth
+    depth = min(start_depth, len(X))  # no tree is deeper
     while True:
+        say(f"learning: a tree of depth {depth}")
         tree = _Tree(X, labels, weights, positive, "entropy", random_state, max_depth=depth)
         if best is None or tree.score() > best.score():
             best = tree
         if reaches(tree.score(), min_score) or tree.depth < depth or depth == max_depth:
             break
         depth += 1
-    return best.leaves(X, names, frozenset()), best.default
+    return best.leaves(X, columns, frozenset()), best.default
 
 
 def cart_leaves(
     X: NDArray[np.float64],
     labels: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
-    names: Sequence[str],
+    columns: Sequence[Numbers | Binned],
     *,
     positive: int | None,
     min_score: float,
@@ -60,7 +62,19 @@ def cart_leaves(
     """A full tree, pruned back along its cost-complexity path as far as the floor allows."""
     tree = _Tree(X, labels, weights, positive, criterion, random_state)
     cuts = tree.weakest_links()
-    return tree.leaves(X, names, tree.shortest_above(min_score, cuts)), tree.default
+    return tree.leaves(X, columns, tree.shortest_above(min_score, cuts)), tree.default
+
+
+def _narrow(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values that 32 bits can hold: ranks, which divide alike, for a column with larger ones."""
+    peaks = np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    too_large = np.flatnonzero(peaks > np.finfo(np.float32).max)
+    if len(too_large):
+        X = X.copy()
+    for j in too_large.tolist():
+        known = ~np.isnan(X[:, j])
+        X[known, j] = np.unique(X[known, j], return_inverse=True)[1]
+    return X
 
 
 class _Tree:
@@ -80,12 +94,12 @@ class _Tree:
 
         model = DecisionTreeClassifier(
             criterion=criterion, max_depth=max_depth, random_state=random_state
-        ).fit(X, labels, sample_weight=weights)
+        ).fit(narrow := _narrow(X), labels, sample_weight=weights)
         tree = model.tree_
         self.depth = int(tree.max_depth)
         self._tree = tree
         self._positive = positive
-        self._reach = model.decision_path(X).tocsc()
+        self._reach = model.decision_path(narrow).tocsc()
         n_classes = int(labels.max()) + 1
         mass = np.ones(len(labels)) if weights is None else weights
         membership = np.zeros((len(labels), n_classes))
@@ -197,7 +211,7 @@ class _Tree:
         return found
 
     def leaves(
-        self, X: NDArray[np.float64], names: Sequence[str], pruned: frozenset[int]
+        self, X: NDArray[np.float64], columns: Sequence[Numbers | Binned], pruned: frozenset[int]
     ) -> list[Leaf]:
         """The leaves with their clauses; `pruned` nodes are leaves too."""
         found: list[Leaf] = []
@@ -209,13 +223,13 @@ class _Tree:
                 counts = tuple(self._counts[node].tolist())
                 found.append(Leaf(merged(clauses), label, counts))
                 continue
-            sides = self._clauses(X, names, node)
+            sides = self._clauses(X, columns, node)
             for child, clause in reversed(list(zip(self._children(node), sides, strict=True))):
                 pending.append((child, (*clauses, clause)))
         return found
 
     def _clauses(
-        self, X: NDArray[np.float64], names: Sequence[str], node: int
+        self, X: NDArray[np.float64], columns: Sequence[Numbers | Binned], node: int
     ) -> tuple[Clause, Clause]:
         column = int(self._tree.feature[node])
         left, right = (X[self._rows(child), column] for child in self._children(node))
@@ -223,11 +237,9 @@ class _Tree:
         below = float(np.nanmax(left)) if not np.isnan(left).all() else -math.inf
         above = float(np.nanmin(right)) if not np.isnan(right).all() else math.inf
         if below == -math.inf:  # only missing values on the left: the same cut from its other side
-            right_clause, left_clause = Numbers(names[column], column).cut(above, math.inf, False)
+            right_clause, left_clause = columns[column].cut(above, math.inf, False)
             return left_clause, right_clause
-        return Numbers(names[column], column).cut(
-            below, above, missing[0] if any(missing) else None
-        )
+        return columns[column].cut(below, above, missing[0] if any(missing) else None)
 
     def _rows(self, node: int) -> NDArray[np.intp]:
         start, end = self._reach.indptr[node], self._reach.indptr[node + 1]

@@ -12,11 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from stair.columns import Numbers
+from stair.conversion import EXACT
 from stair.errors import FloorNotReached, OutlierGuessed, StairError
 from stair.labels import outlier_of_two
 from stair.objective import reaches, score_of
 from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
 from stair.schema import Schema
+from stair.seeds import seed_of
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -28,6 +31,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters()
+        _check_exact(X)
         values, targets = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
         )
@@ -85,6 +89,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
+        _check_exact(X)
         checked: NDArray[np.float64] = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
         )
@@ -132,6 +137,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if twice is not None:
             raise StairError(f"two columns are called {twice!r}; rules need names of their own")
         return names
+
+    def _columns(self) -> list[Numbers]:
+        return [Numbers(name, j) for j, name in enumerate(self._names())]
 
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
@@ -186,6 +194,31 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[An
         ) from None
 
 
+def _check_exact(X: Any) -> None:
+    """Refuse whole numbers that float64 would round, before scikit-learn makes it of them."""
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        parts = [np.asarray(X[name]) for name in X.columns]
+    elif isinstance(X, np.ndarray):
+        parts = [X]
+    elif isinstance(X, list | tuple):
+        parts = [np.array([v for row in X if isinstance(row, list | tuple) for v in row], object)]
+    else:
+        return
+    for part in parts:
+        if part.dtype.kind in "iu" and part.dtype.itemsize == 8 and part.size:
+            largest = max(int(part.max()), -int(part.min()))
+        elif part.dtype.kind == "O":
+            listed = part.ravel().tolist()
+            largest = max((abs(int(v)) for v in listed if isinstance(v, int)), default=0)
+        else:
+            continue
+        if largest > EXACT:
+            raise StairError(
+                f"X has whole numbers up to {largest}, which scikit-learn rounds to 64-bit floats; "
+                "stair.summarize keeps them exact"
+            )
+
+
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not low <= value <= high:
@@ -195,3 +228,8 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
 def check_count(name: str, value: Any, low: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise StairError(f"{name}={value!r}; expected a whole number of at least {low}")
+
+
+def check_random_state(value: Any) -> None:
+    if not isinstance(value, np.random.RandomState):  # asking one for a seed would change it
+        seed_of(value)

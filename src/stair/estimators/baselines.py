@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError
-from stair.estimators.base import TreeClassifier, check_count
+from stair.estimators.base import TreeClassifier, check_count, check_random_state
 from stair.rules import Leaf
 from stair.trees import cart_leaves, id3_leaves
 
@@ -27,8 +27,9 @@ class ID3(TreeClassifier):
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
-    random_state : int
-        scikit-learn's tree breaks ties at random; the paper's runs used 0.
+    random_state : int, RandomState or None
+        scikit-learn's tree breaks ties at random; the paper's runs used 0. None is another draw
+        each time.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ID3(TreeClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_random_state(self.random_state)
         check_count("start_depth", self.start_depth, 1)
         if self.max_depth is not None:
             check_count("max_depth", self.max_depth, 1)
@@ -60,7 +62,7 @@ class ID3(TreeClassifier):
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         return id3_leaves(
-            X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
+            X, labels, weights, self._columns(), positive=self._positive, min_score=self.min_score,
             start_depth=self.start_depth, max_depth=self.max_depth, random_state=self.random_state,
         )  # fmt: skip
 
@@ -80,8 +82,9 @@ class CART(TreeClassifier):
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
-    random_state : int
-        scikit-learn's tree breaks ties at random; the paper's runs used 0.
+    random_state : int, RandomState or None
+        scikit-learn's tree breaks ties at random; the paper's runs used 0. None is another draw
+        each time.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class CART(TreeClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_random_state(self.random_state)
         if self.criterion not in ("entropy", "gini"):
             raise StairError(f"criterion={self.criterion!r}; expected 'entropy' or 'gini'")
 
@@ -105,6 +109,6 @@ class CART(TreeClassifier):
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         return cart_leaves(
-            X, labels, weights, self._names(), positive=self._positive, min_score=self.min_score,
+            X, labels, weights, self._columns(), positive=self._positive, min_score=self.min_score,
             criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.columns import Numbers
 from stair.distill import EFFORTS, distill
 from stair.errors import StairError
-from stair.estimators.base import RuleClassifier, check_count, check_number
+from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.rules import RuleSet
 from stair.schema import Schema
+from stair.seeds import seed_of
 
 
 class DistilledStair(RuleClassifier):
@@ -36,7 +36,7 @@ class DistilledStair(RuleClassifier):
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
-    random_state : int or None
+    random_state : int, RandomState or None
         The seed of the search; None is the same as 0.
 
     Attributes
@@ -66,7 +66,7 @@ class DistilledStair(RuleClassifier):
         effort: str = "normal",
         time_limit: float | None = None,
         pos_label: Any = None,
-        random_state: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.min_score = min_score
         self.max_rule_length = max_rule_length
@@ -89,8 +89,7 @@ class DistilledStair(RuleClassifier):
             raise StairError(f"effort={self.effort!r}; expected {' or '.join(EFFORTS)}")
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0.0, np.inf)
-        if self.random_state is not None:
-            check_count("random_state", self.random_state, 0)
+        check_random_state(self.random_state)
 
     def _learn(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
@@ -98,7 +97,7 @@ class DistilledStair(RuleClassifier):
         names = self._names()
         effort: Any = self.effort
         found = distill(
-            [Numbers(name, j) for j, name in enumerate(names)],
+            self._columns(),
             X,
             labels,
             X,
@@ -111,7 +110,7 @@ class DistilledStair(RuleClassifier):
             min_outliers=self.min_outliers,
             effort=effort,
             time_limit=self.time_limit,
-            seed=self.random_state or 0,
+            seed=seed_of(self.random_state),
         )
         self.bound_, self.n_candidates_ = found.bound, found.n_candidates
         self.min_outliers_ = found.min_outliers

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.columns import Numbers
 from stair.errors import StairError
-from stair.estimators.base import RuleClassifier, check_count, check_number
+from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.localize import LOCALITY, local_rules
 from stair.rules import RuleSet
 from stair.schema import Schema, Values
+from stair.seeds import seed_of
 from stair.table import Table
 
 
@@ -42,7 +42,7 @@ class LocalStair(RuleClassifier):
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
-    random_state : int or None
+    random_state : int, RandomState or None
         The seed of k-means; None is the same as 0.
 
     Attributes
@@ -66,7 +66,7 @@ class LocalStair(RuleClassifier):
         floor_on: str = "routed",
         max_rounds: int = 10,
         pos_label: Any = None,
-        random_state: int | None = None,
+        random_state: Any = None,
     ) -> None:
         self.min_score = min_score
         self.max_rule_length = max_rule_length
@@ -90,15 +90,14 @@ class LocalStair(RuleClassifier):
         check_number("locality", self.locality, 0.0, 1e9)
         if self.floor_on not in ("routed", "assigned"):
             raise StairError(f"floor_on={self.floor_on!r}; expected 'routed' or 'assigned'")
-        if self.random_state is not None:
-            check_count("random_state", self.random_state, 0)
+        check_random_state(self.random_state)
 
     def _learn(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
         del weights
         names = self._names()
-        columns = tuple(Numbers(name, j) for j, name in enumerate(names))
+        columns = tuple(self._columns())
         values = Values({name: X[:, j] for j, name in enumerate(names)}, len(X))
         floor_on: Any = self.floor_on
         n_partitions: Any = self.n_partitions
@@ -113,7 +112,7 @@ class LocalStair(RuleClassifier):
             locality=self.locality,
             floor_on=floor_on,
             max_rounds=self.max_rounds,
-            seed=self.random_state or 0,
+            seed=seed_of(self.random_state),
         )
         self.rounds_, self.trace_ = local.rounds, local.steps
         self.assigned_score_, self.routed_score_ = local.assigned, local.routed

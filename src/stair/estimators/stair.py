@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
 from stair.errors import OutlierGuessed, StairError
-from stair.estimators.base import TreeClassifier, check_count
+from stair.estimators.base import TreeClassifier, check_count, check_random_state
 from stair.grow import grow, leaves_of
 from stair.rules import Leaf
+from stair.seeds import seed_of
 from stair.shortest import shortest_tree
 
 
@@ -35,7 +35,7 @@ class Stair(TreeClassifier):
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
-    random_state : int or None
+    random_state : int, RandomState or None
         The seed for `refine`; None is the same as 0.
     engine : {"memory", "duckdb", "dask", "spark"}
         Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" or
@@ -67,7 +67,7 @@ class Stair(TreeClassifier):
         max_total_length: int | None = None,
         refine: bool = False,
         pos_label: Any = None,
-        random_state: int | None = None,
+        random_state: Any = None,
         engine: str = "memory",
         bins: int = 1024,
         memory: str | int | None = None,
@@ -123,13 +123,12 @@ class Stair(TreeClassifier):
                     "refine=True looks for the shortest rules above the floor; "
                     "max_total_length does not go with it"
                 )
-        if self.random_state is not None:
-            check_count("random_state", self.random_state, 0)
+        check_random_state(self.random_state)
 
     def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
-        columns = [Numbers(name, j) for j, name in enumerate(self._names())]
+        columns = self._columns()
         if self.refine:
             leaves, default, growth = shortest_tree(
                 lambda: MemoryEngine(columns, X, labels, len(self.classes_), weights),
@@ -137,7 +136,7 @@ class Stair(TreeClassifier):
                 min_score=self.min_score,
                 max_rule_length=self.max_rule_length,
                 positive=self._positive,
-                seed=self.random_state or 0,
+                seed=seed_of(self.random_state),
             )
             self.trace_ = growth.steps
             return leaves, default

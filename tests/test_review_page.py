@@ -114,7 +114,8 @@ def test_single_rows_go_before_rules(page: Client, table: Path) -> None:
     taken.write_bytes(page.get("/take/rows.csv").body)
     reviewed = io.read(taken).columns["stair_review"]
     assert reviewed[row] == "inlier"
-    assert page.post("/row/600", {"verdict": "inlier"}).status == 422
+    for row in ("600", "-1", "x", "9" * 5000):
+        assert page.post(f"/row/{row}", {"verdict": "inlier"}).status == 422
 
 
 def test_the_second_process_on_a_file_sees_and_adds(page: Client, table: Path) -> None:
@@ -437,6 +438,9 @@ def test_only_files_of_the_folder_can_be_chosen(table: Path) -> None:
         assert "Who says which rows are outliers?" in setup
         fields = {"name": "inside.csv", "by": "label", "label": "y", "column": ["x", "z", "kind"],
                   "use": ["x", "z"], "floor": "0.5", "longest": "2", "method": "stair"}  # fmt: skip
+        for name in ("longest", "floor"):
+            for wrong in ("9" * 5000, "nan", "inf", "1e400"):
+                assert client.post("/open", {**fields, name: wrong}).status == 422, (name, wrong)
         assert client.post("/open", fields).headers["hx-redirect"] == "/"
         client.wait()
         assert "kind" not in client.get("/tune").text

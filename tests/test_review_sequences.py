@@ -41,14 +41,14 @@ def _table() -> dict[str, Any]:
     return {"x": x.astype(float), "z": z.astype(float), "y": y.astype(np.int64)}
 
 
-def _given() -> Given:
+def _given(data: dict[str, Any]) -> Given:
     return take_in(
-        _table(), "y", None, None, None, positive=None, include=None, exclude=(), kinds=None,
+        data, "y", None, None, None, positive=None, include=None, exclude=(), kinds=None,
         time_parts=False, random_state=0, table=None, query=None, name="t", say=quiet,
     )  # fmt: skip
 
 
-GIVEN = _given()
+GIVEN = _given(_table())
 
 
 def _now(review: Review) -> Now:
@@ -392,3 +392,26 @@ def test_a_changed_mind_about_the_same_rows_is_one_verdict(review: Review) -> No
     assert {WORDS[m] for m in _now(review).judged.marks[group.rows]} == {"inlier"}
     review.store.undo("me")
     assert {WORDS[m] for m in _now(review).judged.marks[group.rows]} == {"outlier"}
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", " =", "＝"])
+def test_a_note_is_no_formula_in_a_spreadsheet(tmp_path: Path, start: str) -> None:
+    """A note that begins with "=" went into CSV as it was, and a spreadsheet ran it. What is in the
+    table itself, and what is no formula, stays as it is."""
+    note = f"{start}HYPERLINK(1)"
+    data = {**_table(), note: np.array([note, "-5"] * 20, dtype=object)}
+    given = _given(data)
+    review = Review(given, Store(tmp_path / "v.sqlite", "data"))
+    review.learn("stair", {}, SETTINGS, quiet)
+    group = _outlying(review)[0]
+    review.decide("me", group, "outlier", note, "")
+    review.decide_rows("me", [group.rows[0]], "outlier", "-5", "")
+    now = _now(review)
+    table = taking.labelled(review, now, is_text=True)
+    assert table["stair_note"][group.rows[0]] == "-5"
+    assert set(table["stair_note"][group.rows[1:]]) == {f"'{note}"}
+    assert table[note].tolist() == data[note].tolist()
+    ours = [v for name in ("label", "rule", "review", "note") for v in table[f"stair_{name}"]]
+    assert not [v for v in ours if v and v[0] in "=+@\t\r"]
+    assert set(taking.labelled(review, now)["stair_note"][group.rows[1:]]) == {note}
+    review.store.close()

@@ -20,7 +20,7 @@ from stair.intake import Given, take_in
 from stair.review import pages
 from stair.review.desk import Wanted, open_review
 from stair.review.forms import clause_of, form_of
-from stair.review.jobs import Cancelled, Jobs
+from stair.review.jobs import Cancelled, Job, Jobs
 from stair.review.judged import WORDS, Said, judge, rows_from_text, rows_to_text
 from stair.review.session import Review
 from stair.review.store import Store
@@ -152,13 +152,27 @@ def test_a_form_that_nobody_changed_gives_the_clause_back(clause: Clause) -> Non
         (Interval("f", 1, 2), {"missing": ["1"]}, "matches every row"),
         (Period("f"), {"low": ["yesterday"]}, "is no time"),
         (Among("f", ("a",)), {"negated": ["0"]}, "no value is ticked"),
-        (Among("f", ("a",)), {"value": ["99", "-1", "x"]}, "no value is ticked"),
+        (Among("f", ("a",)), {"value": ["99", "-1", "x", "²", "9" * 5000]}, "no value is ticked"),
+        (Interval("f", 1, 2), {"low": ["9" * 5000]}, "is no number"),
+        (Interval("f", 1, 2), {"low": ["nan"]}, "is no number"),
+        (Period("f"), {"low": ["9" * 5000]}, "is no time"),
+        (Period("f"), {"low": ["now"]}, "is no time"),
+        (Period("f"), {"low": ["2024-02-30"]}, "is no time"),
+        (Period("f"), {"low": ["2024-01-01T00:00+02:00"]}, "is no time"),
         (Mentions("f", "a"), {"term": ["  "]}, "there is no word"),
     ],
 )
 def test_a_bad_form_is_one_sentence(clause: Clause, fields: dict, says: str) -> None:
     with pytest.raises(StairError, match=says):
         clause_of(clause, fields, _values(clause))
+
+
+def test_a_bound_beyond_what_floats_can_tell_apart_is_exact() -> None:
+    values = np.array([2**60 + k for k in range(5)] + [None], dtype=object)
+    clause = clause_of(Interval("f", 1, 2), {"low": [str(2**60 + 2)]}, values)
+    assert clause == Interval("f", 2**60 + 2)
+    assert clause.covers(values).tolist() == [False, False, False, True, True, False]
+    assert form_of(clause, 0, values).low == str(2**60 + 2)
 
 
 # --- rules under verdicts -------------------------------------------------------------------------
@@ -305,6 +319,44 @@ def test_the_latest_job_wins() -> None:
     assert first.is_done and not first.error
     assert seen == ["stopped", "done"] or seen == ["done"]
     assert jobs.current is second and not jobs.is_busy
+
+
+def test_rules_that_were_stopped_are_not_kept(review: Review) -> None:
+    """Stop came while the rules were counted, and they were there all the same a moment later."""
+    event = review.now().revision.event
+    job = Job("learning")
+
+    def say(text: str) -> None:
+        job.say(text)
+        job.wanted = text != "counting"
+
+    with pytest.raises(Cancelled):
+        review.learn("me", {}, SETTINGS, say)
+    assert review.now().revision.event == event
+
+
+@pytest.mark.parametrize("method", ["distilled", "stair", "refined", "local", "id3", "cart"])
+def test_stop_ends_every_method(review: Review, method: str) -> None:
+    """Wherever it is when it next says how it goes: nothing on the way swallows that."""
+    said: list[str] = []
+
+    def count(text: str) -> None:
+        said.append(text)
+
+    settings = {**SETTINGS, "method": method, "max_rule_length": 100_000}
+    review.learn("me", {}, settings, count)
+    for stop in {0, len(said) // 2, len(said) - 1}:
+        job, left = Job("learning"), [stop]
+
+        def say(text: str, job: Job = job, left: list[int] = left) -> None:
+            left[0] -= 1
+            job.wanted = left[0] >= 0
+            job.say(text)
+
+        events = review.store.last()
+        with pytest.raises(Cancelled):
+            review.learn("me", {}, settings, say)
+        assert review.store.last() == events
 
 
 def test_what_goes_wrong_in_a_job_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

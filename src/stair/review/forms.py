@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,6 +28,9 @@ from stair.errors import StairError
 
 MOST_VALUES: Final = 300  # categories that a form lists, the commonest first
 MOST_FIELDS: Final = 2_000
+WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
+# Numpy would also read "now" and "today", and a year of six digits wraps around.
+TIME: Final = re.compile(r"[+-]?\d{4,5}(-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?)?)?", re.A)
 
 Fields = Mapping[str, Sequence[str]]
 
@@ -107,9 +111,10 @@ def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
         return _about_something(Period(old.feature, after, until, missing, old.whole_days), missing)
     if isinstance(old, Among):
         named = _categories(old, values)
-        places = [int(k) for k in fields.get("value", ()) if k.isdecimal() and int(k) < len(named)]
+        ticked = set(fields.get("value", ()))
+        shown = [value for k, (value, _) in enumerate(named[:MOST_VALUES]) if str(k) in ticked]
         hidden = [value for value, _ in named[MOST_VALUES:] if value in old.values]
-        chosen = (*(named[k][0] for k in places), *hidden)
+        chosen = (*shown, *hidden)
         negated = _first(fields, "negated") == "1"
         if not chosen and not missing and not negated:
             raise StairError("no value is ticked, so that the clause would match nothing")
@@ -134,10 +139,11 @@ def _number(fields: Fields, name: str, none: float) -> float:
     text = _first(fields, name).strip().replace("−", "-")
     if not text:
         return none
-    try:
+    value = math.nan
+    with contextlib.suppress(ValueError):
         value = float(text)
-    except ValueError:
-        value = math.nan
+        if WHOLE.fullmatch(text) and abs(value) >= 2**53:
+            value = int(text)  # exact, where a float is not
     if not math.isfinite(value):
         raise StairError(f'"{text[:40]}" is no number; expected one such as 4180 or 0.25')
     return value
@@ -148,9 +154,10 @@ def _time(fields: Fields, name: str, none: np.datetime64) -> np.datetime64:
     if not text:
         return none
     time: np.datetime64 | None = None
-    with contextlib.suppress(ValueError):
-        time = np.datetime64(text.replace(" ", "T"), "us")
-    if time is None or np.isnat(time):
+    if TIME.fullmatch(text):
+        with contextlib.suppress(ValueError, OverflowError):  # no such day
+            time = np.datetime64(text.replace(" ", "T"), "us")
+    if time is None:
         raise StairError(f'"{text[:40]}" is no time; expected one such as 2024-02-29 17:30')
     return time
 
@@ -164,7 +171,7 @@ def _any_missing(values: NDArray[Any]) -> bool:
 
 def _step(values: NDArray[Any]) -> str:
     """What one press of an arrow moves a bound by: about a hundredth of the middle half."""
-    x = np.asarray(values, dtype=np.float64)
+    x = np.array([v for v in values.tolist() if v is not None], dtype=np.float64)
     x = x[np.isfinite(x)]
     if not len(x):
         return "any"

@@ -365,6 +365,7 @@ class Review:
         learned = learn(given.values, given.codes)
         say("counting")
         summary = summary_of(given, learned, {**settings, **learn.settings})
+        say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from pathlib import Path
 from typing import Final
 
@@ -60,10 +62,12 @@ def wanted_of(path: Path, form: dict[str, list[str]]) -> Wanted:
 
 
 def _number(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise StairError(f'the {what} is "{text[:40]}"; expected a number') from None
+    number = math.nan
+    with contextlib.suppress(ValueError):
+        number = float(text)
+    if not math.isfinite(number):
+        raise StairError(f'the {what} is "{text[:40]}"; expected a number')
+    return number
 
 
 def _share(text: str) -> float | None:
@@ -72,5 +76,5 @@ def _share(text: str) -> float | None:
         return None
     share = _number(text, "share of outliers") / 100
     if not 0 < share <= 0.5:
-        raise StairError(f"{text} percent of the rows as outliers; expected up to 50")
+        raise StairError(f"{text[:40]} percent of the rows as outliers; expected up to 50")
     return share

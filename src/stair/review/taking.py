@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +29,16 @@ from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
                   "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml"}  # fmt: skip
+FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.A)
 MOST_DETAILED: Final = 60  # rules of the report that have histograms
 
 
-def labelled(review: Review, now: Now) -> dict[str, NDArray[Any]]:
-    """The table with the detector's verdict, the rule that matches and what the person said."""
+def labelled(review: Review, now: Now, *, is_text: bool = False) -> dict[str, NDArray[Any]]:
+    """The table with the detector's verdict, the rule that matches and what the person said.
+
+    `is_text` where it is for a file that has no types, as CSV.
+    """
     given, judged = review.given, now.judged
     n_rows = given.frame.n_rows
     rules = now.revision.summary.rules
@@ -41,17 +47,30 @@ def labelled(review: Review, now: Now) -> dict[str, NDArray[Any]]:
     texts = np.array([str(rule) for rule in rules] + [None], dtype=object)
     matched[given.rows] = texts[rules.assign(given.values)]
     words = np.array([None, *WORDS[1:]], dtype=object)
+    own = {
+        "stair_label": names[given.verdict.codes],
+        "stair_rule": matched,
+        "stair_review": words[judged.marks],
+        "stair_note": review.notes(now),
+    }
     table = dict(given.frame.columns)
-    for name, values in (
-        ("stair_label", names[given.verdict.codes]),
-        ("stair_rule", matched),
-        ("stair_review", words[judged.marks]),
-        ("stair_note", review.notes(now)),
-    ):
+    for name, values in own.items():
         while name in table:
             name += "_"
-        table[name] = values
+        table[name] = _harmless(values) if is_text else values
     return table
+
+
+def _harmless(values: NDArray[Any]) -> NDArray[Any]:
+    """Our own words for a file that a spreadsheet opens: what it would take for a formula is text.
+
+    The table's own columns stay as they are: they are not ours to change.
+    """
+    found = values.copy()
+    for place, text in enumerate(values.tolist()):
+        if text is not None and FORMULA.match(text) and not NUMBER.fullmatch(text):
+            found[place] = "'" + text
+    return found
 
 
 def rows(review: Review, now: Now, kind: str) -> Response:
@@ -61,7 +80,7 @@ def rows(review: Review, now: Now, kind: str) -> Response:
     folder = tempfile.TemporaryDirectory(prefix="stair-")
     try:
         path = Path(folder.name) / f"rows.{kind}"
-        io.write_table(path, labelled(review, now))
+        io.write_table(path, labelled(review, now, is_text=kind == "csv"))
     except BaseException:
         folder.cleanup()
         raise

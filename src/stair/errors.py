@@ -11,6 +11,8 @@ _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+_LONGEST = 800
+
 
 def visible(text: str, *, lines: bool = False) -> str:
     """Text with the escape of each character that would not be seen but obeyed; `lines` may end."""
@@ -23,6 +25,8 @@ class StairError(ValueError):
     """Bad input. The message is one sentence, in one line, for the person who gave it."""
 
     def __init__(self, message: str) -> None:
+        if len(message) > _LONGEST:  # names and libraries' words can be as long as a file
+            message = f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
         super().__init__(visible(message))
 
 

@@ -28,11 +28,11 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
             f"{path.name} is an Excel file, which needs an extra package: "
             f"pip install 'stair[excel]'."
         )
-    # openpyxl lets errors of the zip and XML readers through, and warns of styles.
-    stack.enter_context(library_in_words(path.name, Exception))
-    stack.enter_context(warnings.catch_warnings())
+    stack.enter_context(warnings.catch_warnings())  # of styles
     warnings.simplefilter("ignore")
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    file = stack.enter_context(path.open("rb"))  # openpyxl forgets a damaged one without closing it
+    with library_in_words(path.name, Exception):  # those of the zip and XML readers come through
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
     stack.callback(book.close)
     sheets = {s.title: s for s in book.worksheets}
     if sheet is None and sheets:
@@ -68,7 +68,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
 
 def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any], Sequence[Any]]]:
     """The rows that are not blank: the number, the values without blanks at the end, the cells."""
-    for number, cells in enumerate(worksheet.iter_rows(values_only=True), 1):
+    for number, cells in enumerate(_cells(source, worksheet), 1):
         if number > _MOST_ROWS:  # openpyxl fills in all rows that a file leaves out
             raise StairError(f"{source} has a row beyond {_MOST_ROWS:,}, where Excel itself ends.")
         row = [None if c == "" or (isinstance(c, str) and c in _EXCEL_ERRORS) else c for c in cells]
@@ -76,3 +76,8 @@ def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any], 
             row.pop()
         if row:
             yield number, row, cells
+
+
+def _cells(source: str, worksheet: Any) -> Iterator[Sequence[Any]]:
+    with library_in_words(source, Exception):
+        yield from worksheet.iter_rows(values_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -488,9 +489,10 @@ class Served:
 
 
 @contextlib.contextmanager
-def serve() -> Iterator[Served]:
-    command = [sys.executable, "-W", "error", str(Path(__file__).with_name("guarded.py"))]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+def serve(*before: str, **more: Any) -> Iterator[Served]:
+    program = [sys.executable, "-W", "error", str(Path(__file__).with_name("guarded.py"))]
+    command = [*before, *program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, **more}
     with subprocess.Popen(command, **pipes) as process:  # type: ignore[call-overload]
         try:
             yield Served(int(process.stdout.readline()), process)
@@ -504,6 +506,43 @@ def serve() -> Iterator[Served]:
 def served() -> Iterator[Served]:
     with serve() as found:
         yield found
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell that can set a limit")
+@pytest.mark.parametrize("limit", [256, 128])
+def test_silent_connections_keep_nobody_away(limit: int, tmp_path: Path) -> None:
+    """Three hundred connections that say nothing, or half a request, without a token: the one who
+    has it was not answered any more, and the terminal got 250,000 tracebacks."""
+    said = tmp_path / "said.txt"
+    shell = ("sh", "-c", f'ulimit -n {limit}; exec "$0" "$@"')
+    with said.open("w") as errors, contextlib.ExitStack() as stack:
+        found = stack.enter_context(serve(*shell, stderr=errors))
+        for number in range(300):
+            silent = stack.enter_context(socket.create_connection(("127.0.0.1", found.port)))
+            if number % 2:
+                with contextlib.suppress(OSError):  # it had to give way already
+                    silent.send(b"GET / HTTP/1.1\r\nHos")
+        with httpx.Client(base_url=f"http://{found.host}", timeout=20) as client:
+            for _ in range(3):
+                answer = client.get("/", headers={"Authorization": f"Bearer {TOKEN}"})
+                assert answer.text == "heard 0 at /"
+    assert said.read_text() == ""
+
+
+def test_a_connection_that_is_used_does_not_give_way(served: Served) -> None:
+    """A browser's own connection, on which an upload goes on while others come."""
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+        head = f"POST /upload HTTP/1.1\r\nHost: {served.host}\r\nAuthorization: Bearer {TOKEN}\r\n"
+        own.sendall(f"{head}Content-Length: 4\r\n\r\nab".encode())
+        for _ in range(200):
+            stack.enter_context(socket.create_connection(("127.0.0.1", served.port)))
+        own.sendall(b"cd")
+        answer = b""
+        while b"heard 4 at /upload" not in answer:
+            part = own.recv(1000)
+            assert part, answer
+            answer += part
 
 
 def test_a_real_request(served: Served) -> None:

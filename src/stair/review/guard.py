@@ -29,7 +29,8 @@ SERVER: dict[str, Any] = {
     "proxy_headers": False,  # nobody may say that he is somebody else
     "access_log": False,  # the first address has the token in it
     "ws": "none",
-    "http": "h11",
+    "http": "stair.review.connections:Connection",
+    "backlog": 32,  # taken at once, each with a file descriptor; the others wait a moment
     "h11_max_incomplete_event_size": 1 << 16,
 }
 """What uvicorn is to be started with, so that it adds nothing that the Guard would not say."""

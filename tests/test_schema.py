@@ -1,0 +1,336 @@
+"""A rule means what it was learned with, whatever the next table looks like."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import stair
+from stair import StairError, summarize
+from stair.apply import apply_rules, explain_row
+from stair.clauses import Among, Interval
+from stair.cli import app
+from stair.decimals import shortest_between
+from stair.export import from_json, load
+from stair.io import from_object, read
+from stair.rules import Rule, RuleSet
+from stair.schema import Field, Schema, Values
+
+N = 120
+
+
+def saved(summary: Any) -> Any:
+    return from_json(summary.to_json())
+
+
+def one_field(kind: Any, type_: str, known: tuple[Any, ...] | None = None) -> Schema:
+    return Schema((Field("v", kind, "v", type=type_, known=known),))
+
+
+# --- codes that are text in one file and numbers in the next -----------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learned", "new", "flagged"),
+    [
+        (["2", "3", "4", "X"], "code\n2\n3\n2\n", [1, 0, 1]),
+        (["true", "false", "unknown"], "code\ntrue\nfalse\ntrue\n", [1, 0, 1]),
+        (["TRUE", "FALSE", "unknown"], "code\nTRUE\nFALSE\nTRUE\n", [1, 0, 1]),
+        (["007", "7", "x"], "code\n007\n7\n007\n", [1, 0, 1]),
+        (["2.0", "2", "x"], "code\n2.0\n2\n2.0\n", [1, 0, 1]),
+    ],
+)
+def test_a_code_learned_as_text_stays_text(
+    tmp_path: Path, learned: list[str], new: str, flagged: list[int]
+) -> None:
+    """`code = "2"` covered no row of a file that has 2 and 3 alone: it was read as numbers, and
+    apply, explain and the pandas export called every row an inlier without a word."""
+    codes = (learned * N)[:N]
+    table = {"code": codes, "flag": [int(c == learned[0]) for c in codes]}
+    train, later, rules = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "rules.json"
+    train.write_text(
+        "code,flag\n" + "\n".join(f"{c},{f}" for c, f in zip(*table.values(), strict=True))
+    )
+    later.write_text(new)
+    summary = summarize(train, labels="flag")
+    assert summary.score == 1.0
+    summary.to_json(rules)
+    again = load(rules)
+    frame = read(later, texts=again.rules.schema.texts())
+    assert [int(v == "outlier") for v in apply_rules(again, frame).labels] == flagged
+    assert "Outlier by rule 1" in explain_row(again, frame, 1)
+    done = CliRunner().invoke(app, ["apply", str(rules), str(later), "-o", str(tmp_path / "o.csv")])
+    assert done.exit_code == 0, done.output
+    out = pd.read_csv(tmp_path / "o.csv", dtype=str)
+    assert [int(v == "outlier") for v in out["stair_label"]] == flagged
+    assert out["code"].tolist() == new.split()[1:]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, 10]), min_size=1, max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_numbers_in_any_storage_are_the_same_codes(codes: list[int]) -> None:
+    """Where text was learned 2, 2.0 and "2" are one code; where numbers were, so too."""
+    ways: list[Any] = [
+        np.array(codes), np.array(codes, dtype=float), [str(c) for c in codes],
+        pd.array(codes, dtype="Int64"), pl.Series(codes), pd.Series(codes).astype("category"),
+    ]  # fmt: skip
+    for way in ways:
+        text = one_field("category", "text").read({"v": way})["v"].tolist()
+        assert text == [str(c) for c in codes]
+        number = one_field("category", "number").read({"v": way})["v"].tolist()
+        assert number == codes
+        assert one_field("number", "whole").read({"v": way})["v"].tolist() == codes
+
+
+def test_flags_in_any_storage_are_the_same_flags() -> None:
+    ways: list[Any] = [
+        [True, False, None], ["true", "FALSE", None], [1, 0, None], ["1", "0", None],
+        pd.array([True, False, None], dtype="boolean"), np.array([1.0, 0.0, np.nan]),
+    ]  # fmt: skip
+    for way in ways:
+        assert one_field("category", "flag").read({"v": way})["v"].tolist() == [True, False, None]
+    spelled = one_field("category", "text", ("TRUE", "FALSE", "unknown"))
+    assert spelled.read({"v": [True, False]})["v"].tolist() == ["TRUE", "FALSE"]
+    assert one_field("category", "text").read({"v": [True, False]})["v"].tolist() == [
+        "true",
+        "false",
+    ]
+
+
+def test_what_was_never_seen_is_counted_and_said() -> None:
+    """A value that cannot be brought to the learned type is never something else."""
+    table = {"code": ["a", "b", "c"] * 40, "amount": np.arange(120.0)}
+    flags = [int(c == "a" and k > 30) for k, c in enumerate(table["code"])]
+    rules = saved(summarize(table, labels=flags, min_score=0.95))
+    found = apply_rules(rules, {"code": ["a", "zz", "b"], "amount": ["100", "many", "7"]})
+    assert found.labels.tolist() == ["outlier", "inlier", "inlier"]
+    assert found.notes == (
+        '1 row has a value of "code" that is new: never seen when the rules were learned',
+        '1 row has a value of "amount" that is no number and counts as missing',
+    )
+
+
+def test_a_value_of_another_type_is_on_the_negated_side() -> None:
+    """Like every value that was never seen."""
+    rules = RuleSet(
+        (Rule((Among("v", (1, 2), negated=True),), 1),), (0, 1),
+        one_field("category", "number"), 0, (1.0, 1.0), 1,
+    )  # fmt: skip
+    assert rules.predict({"v": ["1", "2", "X", None, 3.5]}).tolist() == [0, 0, 1, 0, 1]
+
+
+# --- columns that cannot be meant ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "type_", "values", "sentence"),
+    [
+        ("time", "naive", [1704067200, 1717200000], '"v" should have times .* but has numbers'),
+        ("time", "naive", [20240101, 20240601], '"v" should have times .* but has numbers'),
+        ("time", "naive", ["now", "today"], "should have times .* but has 'now'"),
+        ("time", "naive", [True, False], "but has true and false"),
+        ("number", "real", ["a", "b"], "should have numbers, but has 'a'"),
+        ("number", "real", [dt.datetime(2024, 1, 1)], "has times; read it as time"),
+        ("number", "duration", [1.0, 2.0], "had durations when the rules were learned"),
+        ("number", "real", [dt.timedelta(1)], "but has durations here"),
+        ("number", "clock", ["x"], "had times of the day when the rules were learned"),
+    ],
+)
+def test_a_column_that_cannot_be_meant_is_refused(
+    kind: str, type_: str, values: list[Any], sentence: str
+) -> None:
+    """Epochs were read as some time, 20240601 as a year, and "now" as the moment of reading."""
+    with pytest.raises(StairError, match=sentence):
+        one_field(kind, type_).read({"v": values})
+
+
+def test_some_times_that_are_none_count_as_missing() -> None:
+    values = one_field("time", "naive").read({"v": ["2024-01-31", "2024-02-30", "now", None]})
+    assert np.isnat(values["v"]).tolist() == [False, True, True, True]
+    assert values.unread == {"v": 2}
+    assert values.notes == ('2 rows have values of "v" that are no time and count as missing',)
+
+
+def test_an_impossible_date_does_not_stop_the_run(tmp_path: Path) -> None:
+    """2024-02-30 anywhere ended a summary in an error; it is a missing time, and said so."""
+    days = [f"2024-{m:02}-{d:02}" for m in range(1, 13) for d in range(1, 11)]
+    flags = [int(day > "2024-09") for day in days]
+    days[5] = "2024-02-30"
+    summary = summarize({"day": days, "z": range(120)}, labels=flags, include=["day"])
+    assert '1 row has a value of "day" that is no time and counts as missing' in summary.notes
+    assert summary.score == 1.0
+    path = tmp_path / "days.csv"
+    path.write_text("day,flag\n" + "\n".join(f"{d},{f}" for d, f in zip(days, flags, strict=True)))
+    assert summarize(path, labels="flag").rules == summary.rules
+    many = [day.replace("-0", "-3") if k % 3 else day for k, day in enumerate(days)]
+    kinds = [
+        f.kind for f in summarize({"day": many}, labels=flags, min_score=0, include=["day"]).fields
+    ]
+    assert kinds == ["category"]
+
+
+def test_the_rules_own_types_read_zoned_and_naive_times_alike() -> None:
+    """A zone that is there now and was not then, or the reverse, is said."""
+    here = dt.timezone(dt.timedelta(hours=2))
+    zoned = [dt.datetime(2024, 3, 1, 10, tzinfo=here), None]
+    naive = ["2024-03-01 08:00", None]
+    for type_, other, words in (("zoned", naive, None), ("naive", zoned, "has one here")):
+        values = one_field("time", type_).read({"v": other})
+        assert values["v"][0] == np.datetime64("2024-03-01T08:00", "us")
+        assert words is None or words in values.notes[0]
+
+
+# --- whole numbers and times to the last bit ----------------------------------------------------
+
+
+def test_whole_numbers_beyond_doubles_are_not_merged() -> None:
+    """`2**60 + i // 3` gave F1 0.889 where 1.0 is possible, ids from 2**53 on a score of 0.0."""
+    wide = np.array([2**60 + i // 3 for i in range(120)])
+    for method in ("distilled", "stair", "refined"):
+        summary = summarize({"v": wide}, labels=(wide > 2**60 + 30).astype(int), method=method)
+        assert summary.score == 1.0, method
+        rules = saved(summary).rules
+        assert rules == summary.rules
+        assert rules.predict({"v": wide}).tolist() == summary.rules.predict({"v": wide}).tolist()
+    ids = np.repeat(2**53 + np.arange(4), 10)
+    flags = (ids == 2**53 + 1).astype(int)
+    summary = summarize({"v": ids}, labels=flags, min_score=0.9)
+    assert summary.score == 1.0
+    assert json.loads(summary.to_json())["rules"][0]["clauses"][0]["up_to"] == 2**53 + 1
+    some = pd.DataFrame({"v": pd.array([None, *ids[1:]], dtype="Int64")})
+    assert summarize(some, labels=flags, min_score=0.9).score == 1.0
+    unsigned = (ids - 2**53).astype(np.uint64) + np.uint64(2**63)
+    assert summarize({"v": unsigned}, labels=flags, min_score=0.9).score == 1.0
+
+
+def test_times_beyond_doubles_are_not_merged() -> None:
+    """From the year 2255 on microseconds since 1970 are more than a double holds."""
+    start = np.datetime64("2300-01-01T00:00:00", "us")
+    times = np.repeat(start + np.arange(40).astype("timedelta64[us]"), 3)
+    flags = (times > start + np.timedelta64(20, "us")).astype(int)
+    for method in ("distilled", "stair"):
+        summary = summarize({"t": times}, labels=flags, method=method, min_score=0.99)
+        assert summary.score == 1.0
+        assert saved(summary).rules.predict({"t": times}).tolist() == [
+            "outlier" if f else "inlier" for f in flags
+        ]
+
+
+INTEGERS = st.one_of(
+    st.integers(-5, 5), st.integers(2**53 - 3, 2**53 + 3), st.integers(2**63 - 4, 2**63 + 4),
+    st.integers(-(2**63), -(2**63) + 3), st.integers(2**64 - 3, 2**64 - 1),
+)  # fmt: skip
+
+
+@given(st.lists(INTEGERS, min_size=1, max_size=6), INTEGERS, INTEGERS, st.booleans())
+def test_comparisons_are_exact_in_every_storage(
+    values: list[int], low: int, high: int, missing: bool
+) -> None:
+    """Python's own comparisons are the oracle; bounds and values may be ints or floats."""
+    clause = Interval("v", low, high, missing)
+    floats = [float(v) for v in values]
+    for given_, numbers in ((values, values), (floats, floats)):
+        expected = [low < v <= high for v in numbers]
+        objects = np.empty(len(given_) + 1, dtype=object)
+        objects[:] = [*given_, None]
+        assert clause.covers(objects).tolist() == [*expected, missing]
+        if given_ is floats or all(-(2**63) <= v < 2**63 for v in values):
+            assert clause.covers(np.array(given_)).tolist() == expected
+        elif min(values) >= 0:
+            assert clause.covers(np.array(given_, dtype=np.uint64)).tolist() == expected
+
+
+@given(INTEGERS, INTEGERS)
+def test_a_cut_between_whole_numbers_is_between_them(a: int, b: int) -> None:
+    if a < b:
+        cut = shortest_between(a, b)
+        assert a <= cut < b
+
+
+def test_an_infinite_bound_keeps_nothing_out() -> None:
+    """`Interval("x", high=5).covers([-inf])` said no where `Rule.covers` said yes."""
+    values = np.array([-np.inf, 5.0, np.inf, np.nan])
+    for clause in (Interval("x", high=5), Interval("x", low=5), Interval("x"), Interval("x", 5, 4)):
+        alone = clause.covers(values).tolist()
+        assert alone == Rule((clause,), 1).covers({"x": values}).tolist()
+    assert Interval("x", high=5).covers(values).tolist() == [True, True, False, False]
+
+
+# --- names, numbers and entrances ---------------------------------------------------------------
+
+
+def test_numbers_of_rules_are_the_same_everywhere() -> None:
+    """`summary.matching_rows(summary.explain(row).number)` was off by one."""
+    table = {"x": np.arange(200.0), "c": ["a", "b"] * 100}
+    summary = summarize(
+        table, labels=((table["x"] > 180) | (table["x"] < 9)).astype(int), min_score=0.95
+    )
+    for row in (0, 190):
+        number = summary.explain({"x": table["x"][row], "c": table["c"][row]}).number
+        assert number is not None
+        assert row in summary.matching_rows(number)
+        assert summary.matching_rows(number).tolist() == summary.matching_rows(
+            summary.rules[number - 1]
+        ).tolist()  # fmt: skip
+    for wrong in (0, 99, True):
+        with pytest.raises(StairError, match="there are rules 1 to"):
+            summary.matching_rows(wrong)
+
+
+def test_the_verdicts_own_column_may_be_included() -> None:
+    """`include=["v", "y"], labels="y"` ended in a KeyError."""
+    table = {"v": np.arange(60.0), "y": [0] * 50 + [1] * 10, "w": np.zeros(60)}
+    assert summarize(table, labels="y", include=["v", "y"]).rules.features == ("v",)
+
+
+def test_infinite_categories_are_refused_in_a_sentence() -> None:
+    table = {"x": np.array([1.0, 2.0, np.inf] * 20), "z": np.arange(60.0)}
+    with pytest.raises(StairError, match='33% of "x" is infinite'):
+        summarize(table, labels=[0, 0, 1] * 20, kinds={"x": "category"})
+
+
+def test_files_of_the_first_version_open_with_a_note(tmp_path: Path) -> None:
+    """They do not say of which types the values are: that is told from the rules."""
+    codes = ["2", "3", "X"] * 40
+    document = json.loads(summarize({"code": codes}, labels=[c == "2" for c in codes]).to_json())
+    document["version"] = 1
+    del document["columns"]
+    for field in document["fields"]:
+        del field["type"], field["values"]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    old = stair.export.load(str(path))
+    assert "older stair" in old.notes[0]
+    assert apply_rules(old, {"code": [2, 3]}).labels.tolist() == ["outlier", "inlier"]
+    document["rules"][0]["clauses"][0]["in"] = [2]
+    numbers = from_json(json.dumps(document))
+    assert apply_rules(numbers, {"code": ["2", "3"]}).labels.tolist() == ["outlier", "inlier"]
+
+
+def test_lists_and_records_are_left_out_unless_asked_for() -> None:
+    table = {"tags": [["a"], ["b", "c"], {"k": 1}] * 20, "x": np.arange(60.0)}
+    summary = summarize(table, labels=(table["x"] > 50).astype(int))
+    assert summary.left_out["tags"] == "its values are lists, records or of several types"
+    asked = summarize(table, labels=[0, 1, 0] * 20, kinds={"tags": "category"}, include=["tags"])
+    assert asked.score == 1.0
+    assert asked.fields[0].type == "described"
+
+
+def test_values_that_were_read_are_not_read_again() -> None:
+    """Values are what `Schema.read` gives: reading them again gives them back."""
+    schema = one_field("category", "text")
+    values = schema.read({"v": [1, 2]})
+    assert isinstance(values, Values)
+    assert schema.read(values) is values
+    assert schema.read(from_object({"v": [1, 2]}))["v"].tolist() == ["1", "2"]
+    assert RuleSet((), (0,), schema, 0, (1.0,)).predict({"v": []}).tolist() == []

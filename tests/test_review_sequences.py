@@ -21,7 +21,8 @@ from stair.errors import StairError
 from stair.intake import Given, take_in
 from stair.review import pages, taking
 from stair.review.judged import WORDS
-from stair.review.session import Group, Now, Review
+from stair.review.revision import Group, Now
+from stair.review.session import Review
 from stair.review.store import Store
 
 SETTINGS = {"method": "stair", "min_score": 0.8, "max_rule_length": 2, "random_state": 0}

@@ -23,7 +23,8 @@ from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.forms import MOST_FIELDS, clause_of
 from stair.review.log import NOBODY
-from stair.review.session import Group, Now, Review
+from stair.review.revision import Group, Now
+from stair.review.session import Review
 from stair.review.setup import columns_of, wanted_of
 from stair.review.uploads import receive
 

@@ -18,8 +18,9 @@ from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
 from stair.review.jobs import Job
 from stair.review.judged import WORDS
+from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
-from stair.review.session import Frontier, Group, Now, Review, Revision
+from stair.review.session import Review
 from stair.summary import Summary
 
 PAGE_SIZE: Final = 50

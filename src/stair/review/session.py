@@ -8,32 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final, TypedDict, cast, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.distill import Effort
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import METHODS, Learned, Learner, predicted_classes, score_of_classes
+from stair.learn import Learned, predicted_classes, score_of_classes
 from stair.local import LocalRuleSet
-from stair.partition import FloorOn
-from stair.report.data import RuleView, Views, rule_as_sql
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
 from stair.review.judged import Judged, Said, judge, notes_of, rows_from_text, rows_to_text
+from stair.review.revision import Edit, Frontier, Group, Now, Revision, said_by
 from stair.review.rows import Rows
+from stair.review.settings import check_settings, learner
 from stair.review.store import (
-    Carried,
     Event,
     State,
     Store,
@@ -45,93 +41,6 @@ from stair.summary import Summary, summary_of
 
 KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting
 FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """Rows that are judged together: those that a rule matches, or those that no rule explains.
-
-    Its key is a fingerprint of the rows and of the rule, so that no two groups share a verdict.
-    """
-
-    key: str
-    number: int | None  # the rule's place, from 0; None for what no rule explains
-    text: str
-    label: int  # the class that its rule gives the rows
-    rows: NDArray[np.intp]
-    is_judged: bool  # inlier rules are shown, and need no verdict
-    said: str = ""  # what the rule says, exactly
-
-
-class Edit(TypedDict):
-    """A rule that a person changed, as it was learned and as it is now; both as in a rules file."""
-
-    before: dict[str, Any]
-    after: dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Revision:
-    """A rule set with all that is counted from it. Nothing in it changes."""
-
-    event: int
-    cause: str
-    summary: Summary
-    given: Given
-    groups: tuple[Group, ...]
-    settings: Mapping[str, Any]
-    learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
-    has_verdict: bool
-    edits: tuple[Edit, ...]
-    edited: frozenset[str]  # keys of rules that a person changed
-
-    @cached_property
-    def views(self) -> Views:
-        return Views(self.summary)
-
-    @property
-    def has_outliers(self) -> bool:
-        return self.summary.rules.positive is not None
-
-    def view(self, group: Group) -> RuleView:
-        assert group.number is not None
-        sql = rule_as_sql(self.summary, group.number)
-        return self.views.view(group.number, sql=sql)
-
-    def find(self, key: str) -> Group | None:
-        return next((group for group in self.groups if group.key == key), None)
-
-    @property
-    def lost_edits(self) -> list[str]:
-        """Changed rules, in words, that are not among these."""
-        present = {group.said for group in self.groups}
-        after = [edit["after"] for edit in self.edits]
-        return [str(rule.get("words")) for rule in after if _said(rule) not in present]
-
-
-@dataclass(frozen=True, slots=True)
-class Frontier:
-    """How long rules have to be for a floor, at one longest rule: a point for each floor tried."""
-
-    method: str
-    longest: int
-    points: tuple[tuple[float, int, float], ...]  # floor, total length, score
-    is_whole: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Now:
-    """The state of the store and what it says about each row."""
-
-    state: State
-    judged: Judged
-    revision: Revision
-    carried: Carried
-
-    def verdict(self, key: str) -> Event | None:
-        """What was said about a group, or about the same rows before its rule was another."""
-        found = self.carried.kept.get(key)
-        return found[-1] if found else self.state.rules.get(key)
 
 
 class Review:
@@ -204,9 +113,9 @@ class Review:
             if not isinstance(found["request"], dict) or not 0 <= found["learned_from"] < event.id:
                 raise ValueError("there is no such request")
             for rule in found["rules"]["rules"]:
-                _said(rule)
+                said_by(rule)
             for edit in found["edits"]:
-                _said(edit["before"]), _said(edit["after"])
+                said_by(edit["before"]), said_by(edit["after"])
             return found
 
     def _said(self, event: Event) -> Said:
@@ -245,7 +154,7 @@ class Review:
         self, event: Event, summary: Summary, given: Given, payload: Mapping[str, Any]
     ) -> Revision:
         groups = self._groups_of(summary.rules, given, payload["rules"]["rules"])
-        said = {_said(edit["after"]) for edit in payload["edits"]}
+        said = {said_by(edit["after"]) for edit in payload["edits"]}
         return Revision(
             event=event.id,
             cause=event.text,
@@ -273,7 +182,7 @@ class Review:
             rows = given.rows[np.flatnonzero(covered[:, number])]
             label = rules.classes.index(rule.label)
             is_judged = rules.positive is None or rule.label == rules.positive
-            said = _said(texts[number])
+            said = said_by(texts[number])
             of = "" if rules.positive is not None else str(rule.label)
             key = identity_of_group(rows, said, of)
             while any(group.key == key for group in groups):  # the same rule in another partition
@@ -392,15 +301,15 @@ class Review:
         payload = self._payload(now.state.rule_set)
         before = payload["rules"]["rules"][group.number]
         after = json.loads(to_json(summary))["rules"][group.number]
-        if _said(after) == _said(before):
+        if said_by(after) == said_by(before):
             raise StairError("that is what the rule says already; nothing was changed")
         edits = []
         for edit in revision.edits:
-            if _said(edit["after"]) == _said(before):
+            if said_by(edit["after"]) == said_by(before):
                 before = edit["before"]
             else:
                 edits.append(edit)
-        if _said(after) != _said(before):
+        if said_by(after) != said_by(before):
             edits.append(Edit(before=before, after=after))
         changed = self._put(
             who, "edited", payload["request"], summary, revision.given, revision.learned_from, edits
@@ -446,10 +355,10 @@ class Review:
         last = self.store.state().rule_set  # as it is now: somebody may have changed it meanwhile
         edits = [] if last is None else self._payload(last)["edits"]
         document = json.loads(to_json(summary))
-        said = [_said(rule) for rule in document["rules"]]
+        said = [said_by(rule) for rule in document["rules"]]
         changed = []
         for edit in edits:
-            before, after = _said(edit["before"]), _said(edit["after"])
+            before, after = said_by(edit["before"]), said_by(edit["after"])
             if before in said and after not in said:
                 number = said.index(before)
                 said[number], document["rules"][number] = after, edit["after"]
@@ -501,60 +410,8 @@ class Review:
             self.frontier = Frontier(method, longest, tuple(points), is_whole)
 
 
-def learner(given: Given, settings: Mapping[str, Any], say: Callable[[str], None]) -> Learner:
-    """The learner that these settings describe; those that are not named have their defaults."""
-    known = {
-        name: settings[name]
-        for name in ("n_partitions", "locality", "floor_on", "random_state", "min_outliers",
-                     "effort", "time_limit")
-        if name in settings
-    }  # fmt: skip
-    return Learner(
-        given.schema, str(settings["method"]), float(settings["min_score"]),
-        int(settings["max_rule_length"]), settings.get("max_total_length"), given.verdict, say,
-        **known,
-    )  # fmt: skip
-
-
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """Those of a file may be anything."""
-    for name, is_right in SETTINGS.items():
-        if name in settings and not is_right(settings[name]):
-            raise StairError(f"the rules have the setting {name} = {str(settings[name])[:40]!r}")
-    if missing := {"method", "min_score", "max_rule_length"} - set(settings):
-        raise StairError(f"the rules do not have the setting {min(missing)}")
-
-
-def _said(rule: Mapping[str, Any]) -> str:
-    """What a rule of a rules file says, without the counts that belong to other rows."""
-    return json.dumps([rule["label"], rule["clauses"]], sort_keys=True)
-
-
 def _by_id(event: Event) -> int:
     return event.id
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and value >= 0
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < math.inf
-
-
-SETTINGS: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "method": lambda value: value in METHODS,
-    "min_score": lambda value: _is_number(value) and value <= 1,
-    "max_rule_length": lambda value: _is_whole(value) and value >= 1,
-    "max_total_length": lambda value: value is None or _is_whole(value),
-    "n_partitions": lambda value: value == "auto" or _is_whole(value),
-    "locality": _is_number,
-    "floor_on": lambda value: value in get_args(FloorOn),
-    "random_state": lambda value: value is None or _is_whole(value),
-    "min_outliers": lambda value: value is None or _is_whole(value),
-    "effort": lambda value: value in get_args(Effort),
-    "time_limit": lambda value: value is None or _is_number(value),
-}
 
 
 def _check_classes(given: Given) -> None:

@@ -23,7 +23,8 @@ from stair.local import LocalRuleSet
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
-from stair.review.session import Now, Review, with_own_scores
+from stair.review.revision import Now
+from stair.review.session import Review, with_own_scores
 from stair.rules import RuleSet
 from stair.summary import summary_of
 

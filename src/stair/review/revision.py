@@ -1,0 +1,110 @@
+"""A set of rules with all that is counted from it, and what was said about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.intake import Given
+from stair.report.data import RuleView, Views, rule_as_sql
+from stair.review.judged import Judged
+from stair.review.log import Carried, Event, State
+from stair.summary import Summary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Rows that are judged together: those that a rule matches, or those that no rule explains.
+
+    Its key is a fingerprint of the rows and of the rule, so that no two groups share a verdict.
+    """
+
+    key: str
+    number: int | None  # the rule's place, from 0; None for what no rule explains
+    text: str
+    label: int  # the class that its rule gives the rows
+    rows: NDArray[np.intp]
+    is_judged: bool  # inlier rules are shown, and need no verdict
+    said: str = ""  # what the rule says, exactly
+
+
+class Edit(TypedDict):
+    """A rule that a person changed, as it was learned and as it is now; both as in a rules file."""
+
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Revision:
+    """A rule set with all that is counted from it. Nothing in it changes."""
+
+    event: int
+    cause: str
+    summary: Summary
+    given: Given
+    groups: tuple[Group, ...]
+    settings: Mapping[str, Any]
+    learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
+    has_verdict: bool
+    edits: tuple[Edit, ...]
+    edited: frozenset[str]  # keys of rules that a person changed
+
+    @cached_property
+    def views(self) -> Views:
+        return Views(self.summary)
+
+    @property
+    def has_outliers(self) -> bool:
+        return self.summary.rules.positive is not None
+
+    def view(self, group: Group) -> RuleView:
+        assert group.number is not None
+        sql = rule_as_sql(self.summary, group.number)
+        return self.views.view(group.number, sql=sql)
+
+    def find(self, key: str) -> Group | None:
+        return next((group for group in self.groups if group.key == key), None)
+
+    @property
+    def lost_edits(self) -> list[str]:
+        """Changed rules, in words, that are not among these."""
+        present = {group.said for group in self.groups}
+        after = [edit["after"] for edit in self.edits]
+        return [str(rule.get("words")) for rule in after if said_by(rule) not in present]
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """How long rules have to be for a floor, at one longest rule: a point for each floor tried."""
+
+    method: str
+    longest: int
+    points: tuple[tuple[float, int, float], ...]  # floor, total length, score
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Now:
+    """The state of the store and what it says about each row."""
+
+    state: State
+    judged: Judged
+    revision: Revision
+    carried: Carried
+
+    def verdict(self, key: str) -> Event | None:
+        """What was said about a group, or about the same rows before its rule was another."""
+        found = self.carried.kept.get(key)
+        return found[-1] if found else self.state.rules.get(key)
+
+
+def said_by(rule: Mapping[str, Any]) -> str:
+    """What a rule of a rules file says, without the counts that belong to other rows."""
+    return json.dumps([rule["label"], rule["clauses"]], sort_keys=True)

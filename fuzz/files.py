@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -268,6 +269,7 @@ def _read_all(pipe: Any, hidden: tuple[str, ...]) -> None:
     """The process that reads: a path comes, an outcome and the peak of memory go."""
     import warnings
 
+    import_module("sklearn.feature_extraction.text")  # large, and imported by the first text
     warnings.simplefilter("error")
     for package in hidden:
         sys.modules[package] = None  # type: ignore[assignment]

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from stair.cli import app
+from stair.errors import StairError
 from stair.export import load
 from stair.export.kinds import KINDS
 from stair.summary import summarize
@@ -85,7 +86,7 @@ def test_a_wrong_word_gets_one_sentence(words: list[str], message: str, rules: P
 
 def test_a_missing_or_broken_file_gets_one_sentence(tmp_path: Path) -> None:
     assert "which rules?" in _run().output
-    assert "cannot read" in _run(tmp_path / "none.json").output
+    assert "no file" in _run(tmp_path / "none.json").output
     (tmp_path / "x.json").write_text("{")
     done = _run(tmp_path / "x.json", "-o", tmp_path / "out")
     assert "is not JSON" in done.output
@@ -95,3 +96,6 @@ def test_a_missing_or_broken_file_gets_one_sentence(tmp_path: Path) -> None:
 def test_rules_are_loaded_by_a_path_of_any_kind(rules: Path) -> None:
     """`stair.export.load("rules.json")` was a traceback: it took a Path only."""
     assert load(str(rules)).rules == load(rules).rules
+    for wrong in ("a\0b", None, b"x", 5, "~nobody/x", rules.parent, "/dev/zero", "x" * 300):
+        with pytest.raises(StairError):
+            load(wrong)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from io_files import UTC, rich_arrow, saved
 from stair.errors import StairError
-from stair.io import read, write_with
+from stair.io import atomic_write, read, write_table, write_with
 
 
 def copied(source: Path, name: str, labels: list[Any] | None = None) -> Path:
@@ -131,9 +131,23 @@ def test_another_format_of_text_keeps_every_text(tmp_path: Path) -> None:
 
 def test_a_label_that_the_encoding_lacks(tmp_path: Path) -> None:
     source = saved(tmp_path, "in.csv", "a,b\né,1\n".encode("cp1252"))
-    with pytest.raises(StairError, match=r'cannot write "≤" in the encoding of in.csv, cp1252'):
+    with pytest.raises(StairError, match=r'its encoding has no "≤"'):
         copied(source, "out.csv", ["≤"])
     assert [p.name for p in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.jsonl", "out.tsv.gz"])
+def test_half_a_character_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    """JSON can hold half of a pair that no encoding can: writing it was a traceback."""
+    source = saved(tmp_path, "in.jsonl", '{"a": "\\ud800"}')
+    if name != "out.jsonl":  # where it stays as it is written
+        with pytest.raises(StairError, match=r'cannot write ".* has no "\\ud800"'):
+            copied(source, name)
+    with pytest.raises(StairError, match=r"cannot write"):
+        write_table(tmp_path / name, read(source).columns)
+    with pytest.raises(StairError, match=r"cannot write"):
+        atomic_write(tmp_path / name, "\ud800")
+    assert [p.name for p in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 @pytest.mark.parametrize("line", ['{"a": 1.10, "a": 2}', '  {"a":18446744073709551616}  ', "{ }"])

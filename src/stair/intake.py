@@ -186,7 +186,7 @@ def read_verdict(
 
 def _as_name(given: Any) -> Any:
     """The name of a column as text where one is given as a number: pandas has such names."""
-    return str(given) if isinstance(given, int | np.integer) else given
+    return str(given) if isinstance(given, int | float | np.number) else given
 
 
 def _column_or_array(

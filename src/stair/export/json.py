@@ -15,6 +15,7 @@ from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.conversion import Part
 from stair.errors import StairError
 from stair.export.endings import Endings
+from stair.io.reading import regular_file
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
 from stair.schema import KINDS, Field, Schema
@@ -105,7 +106,7 @@ def from_json(text: str, source: str = "the rules") -> SavedRules:
 
 def load(path: str | Path) -> SavedRules:
     """Read a rules file."""
-    path = Path(path).expanduser()
+    path = regular_file(path, "rules saved by stair")
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -57,8 +57,9 @@ def write_with(
         elif was in PARQUET and ending in PARQUET and optional("pyarrow.parquet") is not None:
             _copy_parquet(path, source, names)
         else:
-            pairs = _paired(source.name, _values(opened, frame, was, ending), own)
-            write_rows(path, [*opened.names, *names], ([*row, *more] for row, more in pairs))
+            with contextlib.closing(_values(opened, frame, was, ending)) as values:
+                pairs = _paired(source.name, values, own)
+                write_rows(path, [*opened.names, *names], ([*row, *more] for row, more in pairs))
 
 
 def _unused(name: str, names: Container[str]) -> str:
@@ -80,7 +81,7 @@ def _paired(
         yield row, more
 
 
-def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Iterator[Sequence[Any]]:
+def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Generator[Sequence[Any]]:
     """The rows as they are in the file. Text has no types: where the new file has, numbers and
     truths are what they were read as, and all else stays text."""
     if was not in TEXT or ending in TEXT:
@@ -109,16 +110,9 @@ def _encoded(path: Source, text: TextFile) -> Iterator[IO[str]]:
             encoding = "utf-16-be"
     elif start.startswith(codecs.BOM_UTF8):
         mark, encoding = "\ufeff", "utf-8"
-    try:
-        with text_to(path, encoding) as target:
-            target.write(mark)
-            yield target
-    except UnicodeEncodeError as error:
-        what = error.object[error.start : error.end]
-        raise StairError(
-            f'cannot write "{what}" in the encoding of {text.name}, {encoding}; '
-            f"save it as UTF-8 first."
-        ) from None
+    with text_to(path, encoding) as target:
+        target.write(mark)
+        yield target
 
 
 def _copy_records(

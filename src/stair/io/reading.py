@@ -58,7 +58,7 @@ def column_names(
 
     JSON lines have no schema, so that all lines are read.
     """
-    path = _regular_file(source)
+    path = regular_file(source)
     with _opened(path, table, query, separator, encoding, whole=False, reader=None) as opened:
         names, _ = unique_names(opened.names)
     return tuple(names)
@@ -75,7 +75,7 @@ def _read(
     texts: Collection[str] = (),
 ) -> Frame:
     """`read`, with the reader of text files open to choice so that tests can compare the two."""
-    path = _regular_file(source)
+    path = regular_file(source)
     with _opened(
         path, table, query, separator, encoding, whole=True, reader=reader, texts=texts
     ) as opened:
@@ -103,7 +103,7 @@ def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) ->
 @contextlib.contextmanager
 def opened_file(source: Source, table: str | None, query: str | None) -> Iterator[Opened]:
     """A file that was read before, once more."""
-    path = _regular_file(source)
+    path = regular_file(source)
     with _opened(path, table, query, None, None, whole=True, reader=None) as opened:
         yield opened
 
@@ -111,7 +111,7 @@ def opened_file(source: Source, table: str | None, query: str | None) -> Iterato
 # Finding and opening a file ----------------------------------------------------------------------
 
 
-def _regular_file(source: Source) -> Path:
+def regular_file(source: Source, expected: str = f"a table ({_KNOWN})") -> Path:
     """The file, if there is one that can be read; otherwise what is in its place."""
     try:
         path = Path(source).expanduser()
@@ -126,9 +126,9 @@ def _regular_file(source: Source) -> Path:
     except (OSError, ValueError) as error:
         raise StairError(f"cannot read {_shown(path)}: {reason(error)}.") from None
     if stat.S_ISDIR(mode):
-        raise StairError(f"{_shown(path)} is a folder; expected a file ({_KNOWN}).")
+        raise StairError(f"{_shown(path)} is a folder; expected {expected}.")
     if not stat.S_ISREG(mode):
-        raise StairError(f"{_shown(path)} is not a regular file; save the table in a file first.")
+        raise StairError(f"{_shown(path)} is not a regular file; expected {expected}.")
     return path
 
 

@@ -24,15 +24,14 @@ from stair.errors import StairError
 from stair.io.arrays import from_array
 from stair.io.databases import PARQUET
 from stair.io.frame import Array, Source
-from stair.io.packages import duckdb_in_memory, library_in_words, optional, quoted, reason
+from stair.io.packages import duckdb_in_memory, optional, quoted, reason
 from stair.io.reading import EXCEL, JSON_LINES, TEXT
 
 
 def atomic_write(path: Source, data: str | bytes) -> None:
     """Write a file so that nobody ever sees half of it: beside it first, then in its place."""
-    content = data.encode("utf-8") if isinstance(data, str) else data
     with replacing(path) as beside, beside.open("wb") as file:
-        file.write(content)
+        file.write(data.encode("utf-8") if isinstance(data, str) else data)
         to_disk(file)
 
 
@@ -82,6 +81,11 @@ def replacing(path: Source) -> Iterator[Path]:
             raise
     except OSError as error:
         raise StairError(f'cannot write "{path}": {reason(error)}.') from error
+    except UnicodeEncodeError as error:
+        what = error.object[error.start : error.end]
+        raise StairError(
+            f'cannot write "{path}": its encoding has no "{what}"; save the table as UTF-8.'
+        ) from None
 
 
 def write_table(path: Source, columns: Mapping[str, Array]) -> None:
@@ -279,8 +283,8 @@ def _write_values(path: Source, names: Sequence[str], rows: Iterable[Sequence[An
         raise StairError(
             f"cannot write \"{path}\": Parquet needs an extra package: pip install 'stair[files]'."
         )
-    arrays = [parquet_of(list(values)) for values in zip(*rows, strict=True)]
     with replacing(path) as beside, beside.open("wb") as file:
+        arrays = [parquet_of(list(values)) for values in zip(*rows, strict=True)]
         parquet.write_table(pyarrow.table(arrays, names=list(names)), file)
         to_disk(file)
 
@@ -314,8 +318,10 @@ def _write_parquet(path: Source, table: dict[str, Array]) -> None:
                 for i, (name, values) in enumerate(table.items())
             )
             place = str(beside).replace("'", "''")
-            with library_in_words(str(path), duckdb.Error):
+            try:
                 con.execute(f"COPY (SELECT {select} FROM t) TO '{place}' (FORMAT parquet)")
+            except duckdb.Error as error:
+                raise StairError(f'cannot write "{path}": {reason(error)}.') from error
             with beside.open("rb+") as file:
                 to_disk(file)
         return

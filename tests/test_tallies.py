@@ -38,18 +38,18 @@ def test_a_chart_from_bins_counts_the_rows(
     """Every bar of every cut: exactly the rows between its ends, missing ones apart. Where no bin
     holds two values, the chart is that of the rows."""
     x = np.array(values) + 0.0  # a tally knows one zero
-    x = np.round(x) if are_times else x
+    x = np.round(x).astype(np.int64) if are_times else x
     labels = np.random.default_rng(seed).integers(0, 3, len(x)).astype(np.int32)
     sketch = Sketch()
     sketch.add(x)
     column, edges = binned(Times("x", 0) if are_times else Numbers("x", 0), sketch, n_bins)
-    codes = bin_numbers(x, np.array(edges, dtype=np.float64), len(column.tops) + 1)
+    codes = bin_numbers(x, np.array(edges, dtype=x.dtype), len(column.tops) + 1)
     counts = np.zeros((len(column.tops) + 1, 3), dtype=np.int64)
     np.add.at(counts, (codes, labels), 1)
     exact = column.tops == column.bottoms
     tally = Tally(column.tops, counts, are_times, False, exact)
     totals = np.bincount(labels, minlength=3)
-    rows = x.astype(np.int64).astype("datetime64[us]") if are_times else x
+    rows = x.astype("datetime64[us]") if are_times else x
     counted = Distributions.of_tallies({"x": tally}, totals.tolist())
     here = Distributions(lambda _: rows, labels, 3)
     for below, above in itertools.pairwise(np.unique(codes).tolist()):
@@ -142,7 +142,7 @@ def test_a_clause_of_large_data_can_be_drawn(tmp_path: Path) -> None:
     frame = mixed(4)
     pattern = files(frame, tmp_path / "data")
     large = stair.summarize(pattern, "label", engine="duckdb", bins=64, min_score=0.8)
-    numbers = [k for k, rule in enumerate(large.rules) if rule.clauses]
+    numbers = [k for k, rule in enumerate(large.rules, start=1) if rule.clauses]
     large.plot_clause(numbers[0], path=tmp_path / "clause.svg")
     assert (tmp_path / "clause.svg").stat().st_size > 1000
     found = large._distributions()

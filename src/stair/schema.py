@@ -97,6 +97,11 @@ class Values(dict[str, Array]):
         return Values({name: array[rows] for name, array in self.items()}, n_rows)
 
 
+def unread_in_words(source: str, kind: str, n: int) -> str:
+    """So many rows have no value of their kind."""
+    return f"{_rows(n, source, f'no {kind}')} and {'counts' if n == 1 else 'count'} as missing"
+
+
 def _rows(n: int, what: str, is_no: str) -> str:
     if n == 1:
         return f'1 row has a value of "{what}" that is {is_no}'
@@ -187,8 +192,7 @@ class Schema:
             if n_unread:
                 unread[each.source] = n_unread
                 kind = "number" if each.kind == "number" and each.part is None else "time"
-                words = _rows(n_unread, each.source, f"no {kind}")
-                said[f"{words} and {'counts' if n_unread == 1 else 'count'} as missing"] = None
+                said[unread_in_words(each.source, kind, n_unread)] = None
             n_unseen = _count_unseen(each, array)
             if n_unseen:
                 unseen[each.source] = n_unseen

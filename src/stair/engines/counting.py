@@ -75,15 +75,34 @@ def code_type(size: int) -> Any:
     return np.uint8 if size <= 256 else np.uint16
 
 
-def bin_numbers(values: NDArray[np.float64], edges: NDArray[np.float64], size: int) -> Codes:
-    """The first bin whose edge is not below each value; the last code where it is missing."""
+def bin_numbers(
+    values: NDArray[Any],
+    edges: NDArray[Any],
+    size: int,
+    missing: NDArray[np.bool_] | None = None,
+) -> Codes:
+    """The first bin whose edge is not below each value; the last code where it is missing.
+
+    Values and edges are of one type: floats, of which NaN is missing, or whole numbers.
+    """
     codes: Codes = np.empty(len(values), dtype=code_type(size))
-    if _compiled is not None:
-        _compiled.bin_numbers(np.ascontiguousarray(values), edges, size - 1, codes)
+    if _compiled is not None and _as_floats_alike(values) and _as_floats_alike(edges):
+        floats = np.ascontiguousarray(values, dtype=np.float64)
+        _compiled.bin_numbers(floats, edges.astype(np.float64), size - 1, codes)
     else:
         codes[:] = np.searchsorted(edges, values, side="left")
-        codes[np.isnan(values)] = size - 1
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+    if missing is not None:
+        codes[missing] = size - 1
     return codes
+
+
+def _as_floats_alike(values: NDArray[Any]) -> bool:
+    """Whether comparisons are the same for these numbers as floats."""
+    if values.dtype.kind == "f" or not len(values):
+        return True
+    return int(values.min()) >= -(2**53) and int(values.max()) <= 2**53
 
 
 def no_counts(n_slots: int, sizes: Sequence[int], n_classes: int, columns: Sequence[int]) -> Counts:

@@ -43,7 +43,7 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         place = [glob.escape(str(path.resolve()))]
         relation = "SELECT * FROM read_parquet(?, hive_partitioning = false)"
         types = [row[1] for row in con.execute(f"DESCRIBE {relation}", place).fetchall()]
-        names = _parquet_names(con, place)
+        names = parquet_names(con, place)
         return Opened(names, *_duckdb_loaders(con, relation, place, types))
     parquet = optional("pyarrow.parquet")
     if parquet is None:
@@ -72,7 +72,7 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
     return Opened(names, load, rows)
 
 
-def _parquet_names(con: Any, place: list[str]) -> list[str]:
+def parquet_names(con: Any, place: list[str]) -> list[str]:
     """The names as they are in the file: DuckDB itself renames those that differ only in case."""
     rows = con.execute("SELECT name, num_children FROM parquet_schema(?)", place).fetchall()
     names: list[str] = []

@@ -12,16 +12,18 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from stair.errors import StairError, folded
-from stair.io.databases import PARQUET, choose_table, sql_shape
+from stair.io.databases import PARQUET, choose_table, parquet_names, sql_shape
+from stair.io.frame import unique_names
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
 from stair.io.reading import no_such_file
 from stair.io.values import MISSING
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
 DUCKDB = frozenset({".duckdb", ".ddb", ".db"})
+VECTOR = 2048  # rows that DuckDB hands on together
 SAMPLED_LINES = 1_000_000  # of a CSV file, to find out what its columns hold
 
 
@@ -84,44 +86,70 @@ def _part(path: Path) -> Part:
     return Part(str(path.resolve()), about.st_size, about.st_mtime_ns)
 
 
+class Lengths(NamedTuple):
+    """How long the texts of some columns are, in bytes."""
+
+    vector: int  # at most, of the rows that DuckDB hands on together
+    a_row: float  # on average
+
+
 class Stream:
     """An opened table: its columns' names, and its rows in parts, as often as they are wanted."""
 
     def __init__(
-        self, con: Any, relation: str, parts: list[Part], source: str, errors: type[BaseException]
+        self, con: Any, table: Table, parts: list[Part], source: str, errors: type[BaseException]
     ) -> None:
-        self._con, self._relation, self._errors = con, relation, errors
+        self._con, self._errors = con, errors
         self.parts, self.source = parts, source
         with self._in_words():
-            described = con.execute(f"DESCRIBE {relation}").fetchall()
-        self._shapes = {row[0]: sql_shape(row[1]) for row in described}
-        self.names = list(self._shapes)
+            described = con.execute(f"DESCRIBE {table.relation}").fetchall()
+        # By place, for DuckDB takes names that differ in case alone for the same.
+        self._places = [f"c{i}" for i in range(len(described))]
+        self._relation = f"({table.relation}\n) AS t({', '.join(self._places)})"
+        self.names, notes = unique_names(table.names or [row[0] for row in described])
+        self.notes = tuple(notes.values())
+        self._columns = {
+            name: _column(row[1], place)
+            for name, row, place in zip(self.names, described, self._places, strict=True)
+        }
+        self._lengths: dict[str, Lengths] = {}
 
     def shape(self, name: str) -> str:
         """What a column holds: int, wide, float, clock, duration, bool, date, zoned,
         described or text."""
-        return self._shapes[name][0]
+        return self._columns[name][0]
 
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Record batches of these columns: numbers as float64 (NaN: missing), times as
-        microseconds (the least number: missing), truths and text as they are."""
-        select = ", ".join(f"{self._plain(name)} AS {quoted(name)}" for name in names)
+        """Record batches of these columns: numbers as float64 (NaN: missing), whole ones of 64 bits
+        as they are and larger ones as text, times as microseconds (the least number: missing),
+        truths and text as they are."""
+        select = ", ".join(self._columns[name][1] for name in names)
         self.check()
         with self._in_words():
-            found = self._con.sql(f"SELECT {select} FROM ({self._relation})")
+            found = self._con.sql(f"SELECT {select} FROM {self._relation}")
             reader = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
             yield from reader(n_rows)
         self.check()
 
-    def _plain(self, name: str) -> str:
-        kind, sql = self._shapes[name]
-        if kind in ("int", "wide"):
-            return f"coalesce(CAST({quoted(name)} AS DOUBLE), 'nan'::DOUBLE)"
-        if kind in ("float", "clock", "duration"):
-            return f"coalesce({sql.format(quoted(name))}, 'nan'::DOUBLE)"
-        if kind in ("date", "zoned"):
-            return f"coalesce({sql.format(quoted(name))}, -9223372036854775807 - 1)"
-        return sql.format(quoted(name))
+    def lengths(self, names: Sequence[str]) -> Lengths:
+        """Of all these columns together; texts are looked at, and nothing of them is kept."""
+        new = [
+            name
+            for name in names
+            if self.shape(name) in ("text", "described") and name not in self._lengths
+        ]
+        if new:
+            sizes = [f"strlen({self._columns[name][1]})" for name in new]
+            asked = ", ".join(
+                f"coalesce(list_sum(max({size}, {VECTOR})), 0), coalesce(avg({size}), 0)"
+                for size in sizes
+            )
+            with self._in_words():
+                found = self._con.execute(f"SELECT {asked} FROM {self._relation}").fetchall()[0]
+            for k, name in enumerate(new):
+                self._lengths[name] = Lengths(int(found[2 * k]), float(found[2 * k + 1]))
+        known = [self._lengths[name] for name in names if name in self._lengths]
+        return Lengths(sum(each.vector for each in known), sum(each.a_row for each in known))
 
     def check(self) -> None:
         """Whether every file is still what it was."""
@@ -135,19 +163,45 @@ class Stream:
     def _in_words(self) -> Iterator[None]:
         try:
             yield
+        except MemoryError as error:  # Arrow's own is one too
+            raise _too_little(error) from error
         except (*_arrow_errors(), self._errors) as error:
-            why = reason(error)
+            why, said = reason(error), str(error).lower()
             self.check()  # the likelier reason: a file that vanished or changed
-            if "space left" in str(error).lower() or "failed to offload" in str(error).lower():
+            if "space left" in said or "failed to offload" in said:
                 raise StairError(f"the disk is full: {why}.") from error
-            if "memory" in str(error).lower():
-                raise StairError(f"not enough memory: {why}. Allow more with --memory.") from error
+            if any(sign in said for sign in _TOO_LITTLE):
+                raise _too_little(error) from error
             raise StairError(f"cannot read {self.source}, it may be damaged: {why}.") from error
+
+
+# What DuckDB and Arrow say where there is no room: for anything, or for a text of all rows.
+_TOO_LITTLE = ("memory", "maximum total string size", "cannot contain more than", "allocat")
+
+
+def _too_little(error: BaseException) -> StairError:
+    return StairError(f"not enough memory: {reason(error)}. Allow more with --memory.")
 
 
 def _arrow_errors() -> tuple[type[BaseException], ...]:
     pyarrow = optional("pyarrow")
     return (pyarrow.ArrowException, OSError)
+
+
+_EXACT = frozenset({"BIGINT", "UBIGINT"})  # beyond what is exact as DOUBLE
+
+
+def _column(declared: str, place: str) -> tuple[str, str]:
+    """What a column becomes, and the expression that makes it so."""
+    kind, sql = sql_shape(declared)
+    plain = sql.format(place)
+    if kind == "int" and declared not in _EXACT:
+        plain = f"CAST({place} AS DOUBLE)"
+    if kind in ("float", "clock", "duration") or (kind == "int" and declared not in _EXACT):
+        return kind, f"coalesce({plain}, 'nan'::DOUBLE)"
+    if kind in ("date", "zoned"):
+        return kind, f"coalesce({plain}, -9223372036854775807 - 1)"
+    return kind, plain
 
 
 @contextlib.contextmanager
@@ -186,13 +240,20 @@ def open_stream(
         # Else all of a row group is held at once, and those of wide tables are large.
         con.execute("SET disable_parquet_prefetching = true")
         select = duckdb.StatementType.SELECT
-        relation = _relation(con, kind or "", parts, table, query, name, duckdb.Error, select)
-        yield Stream(con, relation, parts, name, duckdb.Error)
+        found = _table(con, kind or "", parts, table, query, name, duckdb.Error, select)
+        yield Stream(con, found, parts, name, duckdb.Error)
     finally:
         con.close()
 
 
-def _relation(
+class Table(NamedTuple):
+    """A query, and the names of its columns where they are not as DuckDB has them."""
+
+    relation: str
+    names: list[str] | None = None
+
+
+def _table(
     con: Any,
     kind: str,
     parts: list[Part],
@@ -201,29 +262,32 @@ def _relation(
     name: str,
     errors: type[BaseException],
     select: Any,
-) -> str:
+) -> Table:
     listed = ", ".join("'" + glob.escape(p.path).replace("'", "''") + "'" for p in parts)
     try:
         if kind == "parquet":
             _check_schemas(con, parts)
-            return f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)"
+            names = parquet_names(con, [glob.escape(parts[0].path)])
+            return Table(
+                f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)", names
+            )
         if kind == "csv":
             gone = ", ".join("'" + token.replace("'", "''") + "'" for token in sorted(MISSING))
-            return (
+            return Table(
                 f"SELECT * FROM read_csv([{listed}], nullstr = [{gone}], header = true, "
                 f"hive_partitioning = false, sample_size = {SAMPLED_LINES})"
             )
         if query is not None:
             if [s.type for s in con.extract_statements(query)] != [select]:
                 raise StairError("query= must be a single SELECT; got something else.")
-            return query.strip().rstrip(";")
+            return Table(query.strip().rstrip(";"))
         rows = con.execute(
             "SELECT table_schema, table_name, table_type = 'BASE TABLE' "
             "FROM information_schema.tables ORDER BY 1, 2"
         ).fetchall()
         there = {n if s == "main" else f"{s}.{n}": (s, n, base) for s, n, base in rows}
         chosen = choose_table(name, {k: v[2] for k, v in there.items()}, table)
-        return f"SELECT * FROM {quoted(there[chosen][0])}.{quoted(there[chosen][1])}"
+        return Table(f"SELECT * FROM {quoted(there[chosen][0])}.{quoted(there[chosen][1])}")
     except errors as error:
         raise StairError(f"cannot read {name}, it may be damaged: {reason(error)}.") from error
 

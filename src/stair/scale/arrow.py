@@ -5,42 +5,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
-from stair.errors import StairError
-from stair.scale.profile import Batch, Raw, Words
+from stair.io.arrays import from_series
+from stair.scale.raw import Batch, Raw, Words, from_loaded, whole
 
 
 def arrow_batch(batch: Any) -> Batch:
     """The columns of a record batch."""
-    return {
-        name: arrow_column(array, name)
-        for name, array in zip(batch.schema.names, batch.columns, strict=True)
-    }
+    names, arrays = batch.schema.names, batch.columns
+    return Batch.of({n: arrow_column(a, n) for n, a in zip(names, arrays, strict=True)})
 
 
-def arrow_column(array: Any, name: str) -> Raw:
+def arrow_column(array: Any, name: str) -> tuple[Raw, str]:
+    """A column, and what it was before it became plain."""
     pa: Any = import_module("pyarrow")
     kind = array.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        numbers: Raw = np.asarray(
-            array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64
-        )
-        return numbers
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        ticks = array.cast(pa.timestamp("us", getattr(kind, "tz", None)))
-        times: Raw = ticks.to_numpy(zero_copy_only=False).astype("datetime64[us]")
-        return times
-    if pa.types.is_null(kind):
-        return np.full(len(array), np.nan)
-    if not (
-        pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    ):
-        raise StairError(
-            f'"{name}" holds values of the type {kind}, which are neither numbers, times nor text; '
-            "convert the column first, or leave it out"
-        )
-    return words(array)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return words(array), ""
+    if pa.types.is_integer(kind):
+        return whole_numbers(array), ""
+    import narwhals as nw
+
+    series = nw.from_native(pa.chunked_array([array]), series_only=True)
+    return from_loaded(from_series(name, series))
 
 
 def words(array: Any) -> Words:
@@ -48,3 +34,8 @@ def words(array: Any) -> Words:
     coded = array.dictionary_encode()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Words(coded.dictionary.to_pylist(), codes)
+
+
+def whole_numbers(array: Any) -> Raw:
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return whole((array.fill_null(0) if array.null_count else array).to_numpy(), missing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,13 @@ from stair.conversion import WEEKDAYS, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, outlier_of_two, read_labels
+from stair.objective import Counts
 from stair.scale.edges import binned
 from stair.scale.options import Options
-from stair.scale.profile import (
-    Batch,
-    Profile,
-    Raw,
-    Words,
-    all_missing,
-    choose_fields,
-    times_of,
-)
+from stair.scale.profile import NEVER, Profile, choose_fields, times_of
+from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
-from stair.schema import Field
+from stair.schema import MOST_KNOWN, Field, Schema
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 
@@ -185,8 +179,23 @@ class Coded:
     notes: tuple[str, ...]
     totals: tuple[int, ...]
     left_out: dict[str, str]
-    n_columns: int
+    names: tuple[str, ...]  # of all columns of the table, the label's too
     source: str
+
+    def schema(self, whole: Counts) -> Schema:
+        """What rules learned from all rows compare, by the counts of all codes."""
+        starts = np.cumsum([0, *self.coding.sizes]).tolist()
+        fields = []
+        for j, (each, column) in enumerate(
+            zip(self.coding.fields, self.coding.columns, strict=True)
+        ):
+            if isinstance(column, Categories):
+                here = whole[starts[j] : starts[j + 1] - 1].sum(axis=1).tolist()
+                known = [v for v, n in zip(column.values, here, strict=True) if n]
+                known.sort(key=value_order)
+                each = replace(each, known=tuple(known) if len(known) <= MOST_KNOWN else None)
+            fields.append(each)
+        return Schema(tuple(fields), self.names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,8 +205,9 @@ class Plan:
     coder: Coder
     verdict: Labels  # of the label's different values
     left_out: dict[str, str]
-    n_columns: int
+    names: tuple[str, ...]
     source: str
+    notes: tuple[str, ...] = ()  # about how the columns were read
 
     @property
     def coding(self) -> Coding:
@@ -207,8 +217,8 @@ class Plan:
         """With the rows of each class, which are known when all rows are coded."""
         verdict = self.verdict
         return Coded(
-            self.coding, verdict.classes, verdict.positive, verdict.meaning, verdict.notes,
-            totals, self.left_out, self.n_columns, self.source,
+            self.coding, verdict.classes, verdict.positive, verdict.meaning,
+            (*self.notes, *verdict.notes), totals, self.left_out, self.names, self.source,
         )  # fmt: skip
 
 
@@ -216,16 +226,21 @@ def make_plan(
     profiles: dict[str, Profile],
     options: Options,
     engine: str,
-    n_columns: int,
+    names: Sequence[str],
     source: str,
     coding: Coding | None = None,
+    notes: Sequence[str] = (),
 ) -> Plan:
     """Fields, classes and bins from what the columns hold; the bins may be given."""
     verdict, stored = read_verdict(profiles.pop(options.label), options)
     fields, left_out = choose_fields(profiles, options, engine)
     coding = coding or make_coding(fields, profiles, options.n_bins)
     coder = Coder(coding, options.label, stored, verdict.codes)
-    return Plan(coder, verdict, left_out, n_columns, source)
+    kinds: dict[str, list[str]] = {}
+    for each in fields:
+        kinds.setdefault(each.source, []).append("time" if each.part else each.kind)
+    read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
+    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read))
 
 
 def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
@@ -237,24 +252,50 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
         return np.full(len(raw), size - 1, dtype=code_type(size))
     if isinstance(column, Categories):
         if field.part == "weekday":
-            raw = _words(part_of(_times(raw), "weekday"))
+            raw = _words(part_of(as_times(raw), "weekday"))
         return _places(raw, edges, field.name).astype(code_type(size))
+    assert isinstance(column, Binned)
     if field.part == "hour":
-        values: NDArray[np.float64] = part_of(_times(raw), "hour")
+        raw = part_of(as_times(raw), "hour")
     elif field.kind == "time":
-        times = _times(raw)
-        values = times.astype(np.int64).astype(np.float64)
-        values[np.isnat(times)] = np.nan
-    else:
-        assert not isinstance(raw, Words)
-        values = raw
-    return bin_numbers(values, np.array(edges, dtype=np.float64), size)
+        raw = as_times(raw)
+    assert not isinstance(raw, Words)
+    type_ = _type_of(column.tops)
+    return bin_numbers(
+        _in_type(raw, type_, field.name), np.array(edges, dtype=type_), size, gone(raw)
+    )
 
 
-def _times(raw: Raw) -> NDArray[np.datetime64]:
+def _type_of(values: Sequence[Any]) -> np.dtype[Any]:
+    """The type that holds these numbers exactly, and whatever lies between them."""
+    if not any(isinstance(v, int) for v in values):
+        return np.dtype(np.float64)
+    return np.dtype(np.uint64 if max(values) >= 2**63 else np.int64)
+
+
+def _in_type(raw: NDArray[Any], type_: np.dtype[Any], name: str) -> NDArray[Any]:
+    """Numbers or times in the type of what is known of the column, anything where missing."""
+    values: NDArray[Any] = np.ma.getdata(raw)
+    if values.dtype.kind == "M":
+        return np.where(gone(raw), 0, values.astype("datetime64[us]").astype(np.int64))
+    if values.dtype == type_ or type_.kind == "f":
+        return values.astype(type_, copy=False)
+    present = values[~gone(raw)]
+    least, most = np.iinfo(type_).min, np.iinfo(type_).max
+    if len(present) and not (int(present.min()) >= least and int(present.max()) <= most):
+        raise StairError(CHANGED.format(name))
+    if values.dtype.kind == "f":
+        if (present != np.rint(present)).any():
+            raise StairError(CHANGED.format(name))
+        values = np.where(np.isnan(values), 0.0, values)
+    return values.astype(type_)
+
+
+def as_times(raw: Raw) -> NDArray[np.datetime64]:
+    """A column that was learned as times."""
     if not isinstance(raw, Words):
         return raw.astype("datetime64[us]")
-    times = np.append(times_of(map(str, raw.values)), np.datetime64("NaT", "us"))
+    times = np.append(times_of(raw.values), NEVER)
     found: NDArray[np.datetime64] = times[raw.codes]
     return found
 
@@ -275,15 +316,13 @@ def _places(raw: Raw, stored: Sequence[Any], name: str) -> NDArray[np.int64]:
         of_code = np.array([*found, missing], dtype=np.int64)
         places: NDArray[np.int64] = of_code[raw.codes]
     else:
-        is_time = raw.dtype.kind == "M"
-        values = raw.astype("datetime64[us]").astype(np.int64) if is_time else raw
-        known = np.asarray(stored, dtype=values.dtype if len(stored) else np.float64)
-        gone = np.isnat(raw) if is_time else np.isnan(raw)
+        known = np.array(stored, dtype=_type_of(stored))
+        values = _in_type(raw, known.dtype, name)
         places = np.searchsorted(known, values).astype(np.int64)
         places = np.minimum(places, max(missing - 1, 0))
         if len(known):
             places[known[places] != values] = -1
-        places[gone] = missing
+        places[gone(raw)] = missing
     if (places < 0).any():
         raise StairError(CHANGED.format(name))
     return places

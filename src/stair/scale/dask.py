@@ -18,12 +18,14 @@ import numpy as np
 
 from stair.engines.counting import Block
 from stair.errors import StairError
+from stair.io.arrays import from_series, from_values
 from stair.io.packages import optional, reason
 from stair.objective import Counts
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
 from stair.scale.parts import Shelf
-from stair.scale.profile import Batch, Profile, Raw, Words, merge_profiles, profile_batch
+from stair.scale.profile import Profile, merge_profiles, profile_batch
+from stair.scale.raw import Batch, Raw, Words, from_loaded
 from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.sample import Judge, Look, Sample, add_tallies
 from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
@@ -215,7 +217,7 @@ def code_frame(
         say("pass 1, looking at the columns")
         looked = [dask.delayed(_profile_part)(part) for part in parts]
         profiles: dict[str, Profile] = cluster.compute(_tree(looked, _merge))
-        plan = make_plan(profiles, options, "dask", len(names) - 1, source, coding)
+        plan = make_plan(profiles, options, "dask", names, source, coding)
         if folder is not None:
             save_plan(folder, plan)
     shelf = None if folder is None else Shelf.of(folder, plan, len(parts))
@@ -368,37 +370,27 @@ def _add(parts: list[Counts]) -> Counts:
 
 def batch_of(frame: Any) -> Batch:
     """The columns of a pandas frame as we know columns."""
-    return {str(name): plain_series(frame[name], str(name)) for name in frame.columns}
+    return Batch.of({str(name): plain_series(frame[name], str(name)) for name in frame.columns})
 
 
-def plain_series(series: Any, name: str) -> Raw:
+def plain_series(series: Any, name: str) -> tuple[Raw, str]:
+    """A column, and what it was before it became plain."""
+    import narwhals as nw
     import pandas as pd
 
-    kind = series.dtype
-    if pd.api.types.is_bool_dtype(kind) and not isinstance(kind, pd.CategoricalDtype):
-        gone = series.isna().to_numpy()
-        codes = series.fillna(False).to_numpy(dtype=bool).astype(np.int64)
-        return Words([False, True], np.where(gone, -1, codes))
-    if pd.api.types.is_numeric_dtype(kind):
-        numbers: Raw = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers
-    if pd.api.types.is_datetime64_any_dtype(kind):
-        zone = getattr(kind, "tz", None) or getattr(
-            getattr(kind, "pyarrow_dtype", None), "tz", None
-        )
-        if zone is not None:
-            series = pd.to_datetime(series, utc=True).dt.tz_localize(None)
-        times: Raw = series.astype("datetime64[us]").to_numpy()
-        return times
-    codes, values = pd.factorize(series)
-    listed = list(values)
-    odd = next((v for v in listed if not isinstance(v, str | bool | np.bool_)), None)
-    if odd is not None:
-        if all(hasattr(v, "isoformat") for v in listed):  # dates as objects
-            dates: Raw = pd.to_datetime(series).to_numpy(dtype="datetime64[us]")
-            return dates
-        raise StairError(
-            f'"{name}" holds {odd!r:.40}, which is neither a number, a time nor text; convert the '
-            "column first"
-        )
-    return Words([bool(v) if isinstance(v, np.bool_) else v for v in listed], codes)
+    dtype = series.dtype
+    if isinstance(dtype, pd.StringDtype):
+        codes, values = pd.factorize(series)
+        return Words(list(values), codes), ""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categorical(series)
+    return from_loaded(from_series(name, nw.from_native(series, series_only=True)))
+
+
+def _categorical(series: Any) -> tuple[Raw, str]:
+    """By the categories that occur: as many values as the column has, and each read once."""
+    codes = series.cat.codes.to_numpy()
+    used, places = np.unique(codes, return_inverse=True)
+    listed = series.cat.categories.tolist()
+    array, was = from_values([None if k < 0 else listed[k] for k in used.tolist()])
+    return from_loaded((array[places], was))

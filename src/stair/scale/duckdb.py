@@ -5,21 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from stair.engines.counting import n_cpus
-from stair.io.stream import Stream
-from stair.scale.arrow import words
+from stair.io.stream import VECTOR, Stream
+from stair.io.values import typed
+from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Plan, make_plan
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Batch, Profile, Raw
+from stair.scale.profile import Profile
+from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.sample import Look, Sample
 
 BATCH_BYTES: Final = 32 << 20
+WERE: Final = frozenset({"zoned", "clock", "duration", "described"})  # what is not plain any more
 
 
 def look_at(stream: Stream, options: Options, say: Progress) -> Plan:
@@ -27,7 +32,7 @@ def look_at(stream: Stream, options: Options, say: Progress) -> Plan:
     wanted = options.wanted(stream.names, stream.source)
     with ThreadPoolExecutor(n_cpus()) as pool:
         profiles = _profiles(stream, wanted, pool, say)
-    return make_plan(profiles, options, "duckdb", len(stream.names) - 1, stream.source)
+    return make_plan(profiles, options, "duckdb", stream.names, stream.source, notes=stream.notes)
 
 
 def write_codes(stream: Stream, plan: Plan, folder: Path, say: Progress) -> None:
@@ -49,20 +54,29 @@ def _profiles(
     for batch in told_batches(stream, names, "pass 1, looking at the columns", say):
         # Each column is a task of its own, and its parts come in order: the result is the same
         # for any number of threads.
-        list(pool.map(lambda name, batch=batch: found[name].add(batch[name], name), names))
+        list(pool.map(partial(_add, found, batch), names))
     return found
+
+
+def _add(found: dict[str, Profile], batch: Batch, name: str) -> None:
+    found[name].add(batch[name], name, batch.types.get(name, ""))
 
 
 def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
     started, n_rows = time.perf_counter(), 0
-    together = min(1 << 19, max(1 << 11, BATCH_BYTES // (8 * len(names))))
-    for part in stream.batches(names, together):
-        yield {
-            name: plain(array, stream.shape(name))
-            for name, array in zip(names, part.columns, strict=True)
-        }
+    types = {name: was for name in names if (was := stream.shape(name)) in WERE}
+    for part in stream.batches(names, rows_together(stream, names)):
+        columns = zip(names, part.columns, strict=True)
+        yield Batch({name: plain(array, stream.shape(name)) for name, array in columns}, types)
         n_rows += part.num_rows
         say(f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}")
+
+
+def rows_together(stream: Stream, names: Sequence[str]) -> int:
+    """As many rows as fit in a batch, however long their texts are."""
+    of_texts = stream.lengths(names).vector // VECTOR + 1
+    together = BATCH_BYTES // (8 * len(names) + of_texts)
+    return min(1 << 19, max(VECTOR, together // VECTOR * VECTOR))
 
 
 def sample_table(
@@ -82,10 +96,14 @@ def _rate(n_rows: int, seconds: float) -> str:
 
 
 def plain(array: Any, shape: str) -> Raw:
-    """An Arrow column as we know columns."""
-    if shape in ("int", "float", "wide"):
-        numbers: Raw = array.to_numpy(zero_copy_only=False)
-        return numbers
+    """A column as it comes from DuckDB."""
     if shape in ("date", "zoned"):
         return np.asarray(array.to_numpy(zero_copy_only=False)).view("datetime64[us]")
-    return words(array)
+    if shape == "wide":
+        return from_loaded((typed(["" if v is None else v for v in array.to_pylist()])[1], ""))[0]
+    if shape in ("bool", "text", "described"):
+        return words(array)
+    if import_module("pyarrow").types.is_integer(array.type):
+        return whole_numbers(array)
+    numbers: Raw = array.to_numpy(zero_copy_only=False)
+    return numbers

@@ -4,7 +4,8 @@ numbers near its quantiles."""
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,49 +20,62 @@ BINS: Final = 1024
 def binned(inner: Numbers | Times, sketch: Sketch, n_bins: int) -> tuple[Binned, list[float]]:
     """A column in bins, and the largest value of each bin but the last.
 
-    A value belongs to the first bin whose edge is not below it.
+    A value belongs to the first bin whose edge is not below it. Where the sketch holds whole
+    numbers all of this is in whole numbers.
     """
     if sketch.distinct is not None and len(sketch.distinct) <= n_bins:
         values = tuple(sketch.distinct.tolist())
         return Binned(inner, values, values), list(values[:-1])
-    edges = _edges(sketch.quantiles(n_bins - 1), sketch, isinstance(inner, Times))
-    above = [_next(edge, inner) for edge in edges]
+    middle, short = _in_steps(inner) if sketch.in_steps else (_middle, _short)
+    edges = _edges(sketch.quantiles(n_bins - 1), sketch, middle, short)
+    above = [e + 1 if sketch.in_steps else math.nextafter(e, math.inf) for e in edges]
     tops = (*edges, max(sketch.highest, above[-1]))
     return Binned(inner, tops, (min(sketch.lowest, edges[0]), *above)), edges
 
 
-def _next(edge: float, inner: Numbers | Times) -> float:
-    """The least value above an edge."""
-    return edge + 1.0 if isinstance(inner, Times) else math.nextafter(edge, math.inf)
+_Middle = Callable[[Any, Any], Any]
 
 
-def _edges(quantiles: NDArray[np.float64], sketch: Sketch, are_times: bool) -> list[float]:
+def _edges(quantiles: NDArray[Any], sketch: Sketch, middle: _Middle, short: _Middle) -> list[float]:
     """The shortest number near each quantile, nearer to it than to its neighbours.
 
     A value so frequent that it is a quantile twice has an edge on both of its sides: it is a bin
     of its own.
     """
     points, times = np.unique(quantiles, return_counts=True)
-    bounds = np.concatenate([[sketch.lowest], points, [sketch.highest]])
+    bounds = [sketch.lowest, *points.tolist(), sketch.highest]
     edges: set[float] = set()
-    for k, (point, n) in enumerate(zip(points.tolist(), times.tolist(), strict=True), start=1):
-        low = bounds[k - 1] / 2 + point / 2
-        high = point / 2 + bounds[k + 1] / 2
+    for k, n in enumerate(times.tolist(), start=1):
+        point = bounds[k]
+        low, high = middle(bounds[k - 1], point), middle(point, bounds[k + 1])
         if n > 1:
-            edges.add(_short(low, point, are_times))
-            edges.add(_short(point, high, are_times))
+            edges.add(short(low, point))
+            edges.add(short(point, high))
         else:
-            edges.add(_short(low, high, are_times))
+            edges.add(short(low, high))
     usable = sorted(e for e in edges if sketch.lowest <= e < sketch.highest)
-    return usable or [_short(sketch.lowest, sketch.highest, are_times)]
+    return usable or [short(sketch.lowest, sketch.highest)]
 
 
-def _short(low: float, high: float, are_times: bool) -> float:
-    if are_times:
-        first, last = math.ceil(low), math.ceil(high)
-        return float(_microseconds(first, last)) if first < last else float(first)
-    return shortest_between(float(low), float(high)) if low < high else float(low)
+def _middle(a: float, b: float) -> float:
+    return a / 2 + b / 2
 
 
-def _microseconds(first: int, last: int) -> int:
-    return int(roundest_time(first, last).astype(np.int64))
+def _short(low: float, high: float) -> float:
+    return shortest_between(low, high) if low < high else low
+
+
+def _in_steps(inner: Numbers | Times) -> tuple[_Middle, _Middle]:
+    """The same in whole numbers: of microseconds the roundest time."""
+
+    def middle(a: int, b: int) -> int:
+        return -(-(a + b) // 2)  # rounded up
+
+    def short(low: int, high: int) -> int:
+        if low >= high:
+            return low
+        if isinstance(inner, Times):
+            return int(roundest_time(low, high).astype(np.int64))
+        return math.floor(shortest_between(low, high))
+
+    return middle, short

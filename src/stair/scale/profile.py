@@ -1,88 +1,79 @@
-"""What each column of a large table holds, from parts of it: what `table.py` asks a whole table.
-
-A part is a dict of plain columns: float64, datetime64[us], or `Words` for anything with names.
-"""
+"""What each column of a large table holds, from parts of it: what `table.py` asks a whole table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import type_of_values
+from stair.conversion import MEASURES
 from stair.errors import StairError
+from stair.io.values import moment
 from stair.scale.options import Options
+from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.schema import Field
-from stair.table import ISO_TIME, WORDS_IN_TEXT, fields_among
+from stair.schema import Field, unread_in_words
+from stair.table import ISO_TIME, TRUE_TIMES, WORDS_IN_TEXT, are_times, fields_among
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Words:
-    """A column of text or of true and false: its different values, and for each row which one."""
-
-    values: list[Any]
-    codes: NDArray[np.signedinteger[Any]]  # −1 where missing
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-
-Raw: TypeAlias = NDArray[Any] | Words
-Batch: TypeAlias = dict[str, Raw]
+# The different texts of a column are kept up to so many characters together.
+MOST_CHARACTERS: Final = 8 << 20
+NEVER: Final = np.datetime64("NaT", "us")
 
 
 @dataclass(slots=True, eq=False)
 class Profile:
     """One column: how many values are missing, and what the others are like."""
 
-    kind: str = ""  # number, time or words
+    kind: str = ""  # number, time, flag or words
+    was: str = ""  # what it was before it became plain, as in a Frame
     n_rows: int = 0
     n_missing: int = 0
     n_infinite: int = 0
     sketch: Sketch = field(default_factory=Sketch)
     whole_days: bool = True
     words: dict[Any, int] | None = field(default_factory=dict)  # None: too many to know them all
+    n_characters: int = 0  # of the words
     n_words: int = 0  # in all texts together
     n_texts: int = 0
-    all_iso: bool = True
+    zones: set[bool] | None = field(default_factory=set)  # of texts like times; None: others too
+    n_unreal: int = 0  # texts that look like a time and are none: 2024-02-30
 
-    def add(self, raw: Raw, name: str) -> None:
+    def add(self, raw: Raw, name: str, was: str = "") -> None:
         """One more part of the column."""
         if all_missing(raw):  # then its type says nothing
             self.n_rows += len(raw)
             self.n_missing += len(raw)
             return
-        self._is(_kind(raw), name)
+        self._is(_kind(raw), was, name)
         self.n_rows += len(raw)
         if isinstance(raw, Words):
             self._add_words(raw)
-        elif raw.dtype.kind == "M":
-            ticks = raw.astype("datetime64[us]").astype(np.int64)[~np.isnat(raw)]
-            self.n_missing += len(raw) - len(ticks)
-            self._add_times(ticks)
-        else:
-            missing = np.isnan(raw)
-            n_missing = int(missing.sum())
-            self.n_missing += n_missing
-            values = raw[~missing] if n_missing else raw
+            return
+        missing = gone(raw)
+        n_missing = int(missing.sum())
+        self.n_missing += n_missing
+        values = np.ma.getdata(raw)
+        values = values[~missing] if n_missing else values
+        if values.dtype.kind == "M":
+            self._add_times(values.astype("datetime64[us]").astype(np.int64))
+            return
+        if values.dtype.kind == "f":
             infinite = np.isinf(values)
             if infinite.any():
                 self.n_infinite += int(infinite.sum())
                 values = values[~infinite]
-            self.sketch.add(values)
+        self.sketch.add(values)
 
     def merge(self, other: Profile, name: str) -> None:
         """All of another part."""
         if not other.n_rows:
             return
         if other.kind:
-            self._is(other.kind, name)
+            self._is(other.kind, other.was, name)
         self.n_rows += other.n_rows
         self.n_missing += other.n_missing
         self.n_infinite += other.n_infinite
@@ -90,23 +81,25 @@ class Profile:
         self.whole_days &= other.whole_days
         self.n_words += other.n_words
         self.n_texts += other.n_texts
-        self.all_iso &= other.all_iso
+        self.n_unreal += other.n_unreal
+        both = self.zones is not None and other.zones is not None
+        self.zones = (self.zones or set()) | (other.zones or set()) if both else None
         if other.words is None:
             self.words = None
         else:
             self._count_words(other.words)
 
-    def _is(self, kind: str, name: str) -> None:
-        if self.kind and kind != self.kind:
+    def _is(self, kind: str, was: str, name: str) -> None:
+        if self.kind and (kind, was) != (self.kind, self.was):
             raise StairError(
-                f'"{name}" holds {_PLURALS[self.kind]} in one part of the data and '
-                f"{_PLURALS[kind]} in another; write it as one of them"
+                f'"{name}" holds {_plural(self.kind, self.was)} in one part of the data and '
+                f"{_plural(kind, was)} in another; write it as one of them"
             )
-        self.kind = kind
+        self.kind, self.was = kind, was
 
     def _add_times(self, ticks: NDArray[np.int64]) -> None:
         self.whole_days = self.whole_days and not bool((ticks % MICROSECONDS_A_DAY).any())
-        self.sketch.add(ticks.astype(np.float64))
+        self.sketch.add(ticks)
 
     def _add_words(self, raw: Words) -> None:
         counts = np.bincount(raw.codes + 1, minlength=len(raw.values) + 1)
@@ -115,42 +108,78 @@ class Profile:
         texts = {v: n for v, n in seen.items() if isinstance(v, str)}
         self.n_texts += sum(texts.values())
         self.n_words += sum(len(text.split()) * n for text, n in texts.items())
-        if self.all_iso and texts:
-            self.all_iso = all(map(ISO_TIME.fullmatch, texts))
-            if self.all_iso:
-                ticks = times_of(texts).astype(np.int64)
-                self._add_times(np.repeat(ticks, list(texts.values())))
+        self._add_time_texts(texts)
         self._count_words(seen)
+
+    def _add_time_texts(self, texts: Mapping[str, int]) -> None:
+        if self.zones is None or not texts:
+            return
+        for text in texts:
+            shape = ISO_TIME.fullmatch(text.strip())
+            if shape is None:
+                self.zones = None
+                return
+            self.zones.add(shape[1] is not None)
+        times = times_of(texts)
+        counts = np.array(list(texts.values()))
+        real = ~np.isnat(times)
+        self.n_unreal += int(counts[~real].sum())
+        self._add_times(np.repeat(times[real].astype(np.int64), counts[real]))
 
     def _count_words(self, seen: Mapping[Any, int]) -> None:
         if self.words is None:
             return
         for value, n in seen.items():
+            if value not in self.words:
+                self.n_characters += len(value) if isinstance(value, str) else 0
             self.words[value] = self.words.get(value, 0) + n
-        if len(self.words) > MOST_DISTINCT:
+        if len(self.words) > MOST_DISTINCT or self.n_characters > MOST_CHARACTERS:
             self.words = None
 
-    def type_of(self, kind: str) -> str:
+    @property
+    def has_time_texts(self) -> bool:
+        """Whether it can be read as times: all texts look like some, and at least one is one."""
+        return bool(self.zones) and len(self.zones or ()) == 1 and self.n_unreal < self.n_texts
+
+    def type_of(self, kind: str, as_matrix: bool = False) -> str:
         """Of which type its values are, read as this kind."""
-        if kind != "category":
-            return ""
-        if self.kind in ("number", "time"):
-            return self.kind
-        return type_of_values(list(self.words or ()))
+        if kind == "time":
+            return "zoned" if self.was == "zoned" or True in (self.zones or ()) else "naive"
+        if kind == "number":
+            if self.was in MEASURES:
+                return self.was
+            if as_matrix and not self.sketch.in_steps:
+                return "real"
+            return "whole" if self.sketch.n_rows and self.sketch.whole else "real"
+        if self.was == "described" or (kind == "category" and self.was in MEASURES):
+            return self.was
+        if kind == "text" or self.kind == "words":
+            return "text"
+        return self.kind or "number"
 
     def read_as(self) -> str:
         """The kind that a person would give it."""
         if self.kind in ("number", "time"):
             return self.kind
-        if not self.n_texts:
-            return "category"
-        if self.all_iso:
+        if self.kind != "words":
+            return "category" if self.kind else "number"
+        if self._are_times():
             return "time"
         many = self.words is None or len(self.words) > 20
         return "text" if many and self.n_words / self.n_texts >= WORDS_IN_TEXT else "category"
 
+    def _are_times(self) -> bool:
+        """By the different texts, as in memory; by rows where these are too many to know them."""
+        if not self.has_time_texts:
+            return False
+        if self.words is not None:
+            return are_times(self.words)
+        return self.n_texts - self.n_unreal >= TRUE_TIMES * self.n_texts
+
     def why_useless(self, kind: str) -> str | None:
         """Why the column cannot help; None where it can."""
+        if self.was == "described":
+            return "its values are lists, records or of several types"
         n_seen = self.n_rows - self.n_missing
         if n_seen == 0:
             return "all values are missing"
@@ -158,55 +187,71 @@ class Profile:
             return None  # not useless, but refused
         n_distinct = self._n_distinct()
         if kind == "category" and n_distinct is None:
-            return f"more than {MOST_DISTINCT:,} different values"
+            return TOO_MANY
         if kind == "category" and n_distinct == n_seen > 20:
             return "all values differ"
         return "all values are the same" if n_distinct == 1 and not self.n_missing else None
 
     def _n_distinct(self) -> int | None:
-        if self.kind in ("words", ""):
-            return None if self.words is None else len(self.words)
-        return None if self.sketch.distinct is None else len(self.sketch.distinct)
+        if self.kind in ("number", "time"):
+            return None if self.sketch.distinct is None else len(self.sketch.distinct)
+        return None if self.words is None else len(self.words)
 
     def values(self, name: str) -> tuple[list[Any], list[int]]:
         """The different values with their counts, where they can all be known."""
-        if self.kind in ("words", "") and self.words is not None:
-            return list(self.words), list(self.words.values())
-        if self.kind != "words" and self.sketch.distinct is not None:
+        if self.kind not in ("number", "time"):
+            if self.words is not None:
+                return list(self.words), list(self.words.values())
+        elif self.sketch.distinct is not None:
             assert self.sketch.counts is not None
             values: list[Any] = self.sketch.distinct.tolist()
             if self.kind == "time":
                 ticks = self.sketch.distinct.astype(np.int64)
                 values = [str(t) for t in ticks.astype("datetime64[us]")]
             else:
-                values = [int(v) if v.is_integer() else v for v in values]
+                values = [int(v) if float(v).is_integer() else v for v in values]
             return values, self.sketch.counts.tolist()
         raise StairError(
-            f'"{name}" has more than {MOST_DISTINCT:,} different values, too many to tell them '
-            "apart one by one; leave it out, or group them first"
+            f'"{name}" has {TOO_MANY}, too many to tell them apart one by one; leave it out with '
+            f"--exclude {name} (exclude=[...]), or group them first"
         )
 
+    def notes(self, name: str, kinds: Iterable[str]) -> list[str]:
+        """What a person should know about how the column was read, as these kinds."""
+        found = []
+        if self.was == "zoned":
+            found.append(f'the times in "{name}" have a time zone; they are read as UTC')
+        if "time" in kinds and self.kind == "words" and self.n_unreal:
+            found.append(unread_in_words(name, "time", self.n_unreal))
+        return found
 
-_PLURALS: Final = {"number": "numbers", "time": "times", "words": "text"}
+
+TOO_MANY: Final = f"more than {MOST_DISTINCT:,} different values, or very long ones"
+_PLURALS: Final = {
+    "number": "numbers",
+    "time": "times",
+    "flag": "true and false",
+    "words": "text",
+    "zoned": "times with a zone",
+    "described": "lists, records or bytes",
+    **MEASURES,
+}
+
+
+def _plural(kind: str, was: str) -> str:
+    return _PLURALS[was or kind]
 
 
 def _kind(raw: Raw) -> str:
     if isinstance(raw, Words):
-        return "words"
+        return "words" if any(isinstance(v, str) for v in raw.values) else "flag"
     return "time" if raw.dtype.kind == "M" else "number"
 
 
-def all_missing(raw: Raw) -> bool:
-    """Whether a part of a column has no value at all."""
-    if isinstance(raw, Words):
-        return not len(raw.values) or bool((raw.codes < 0).all())
-    gone = np.isnat if raw.dtype.kind == "M" else np.isnan
-    return not len(raw) or (bool(gone(raw[0])) and bool(gone(raw).all()))
-
-
-def times_of(texts: Iterable[str]) -> NDArray[np.datetime64]:
-    """ISO times as times."""
-    return np.array([text.replace(" ", "T") for text in texts], dtype="datetime64[us]")
+def times_of(texts: Iterable[Any]) -> NDArray[np.datetime64]:
+    """ISO texts as times; none where there is no such time."""
+    found = [moment(str(text)) for text in texts]
+    return np.array([NEVER if t is None else t for t in found], dtype="datetime64[us]")
 
 
 def profile_batch(batch: Batch) -> dict[str, Profile]:
@@ -214,7 +259,7 @@ def profile_batch(batch: Batch) -> dict[str, Profile]:
     found = {}
     for name, raw in batch.items():
         found[name] = Profile()
-        found[name].add(raw, name)
+        found[name].add(raw, name, batch.types.get(name, ""))
     return found
 
 
@@ -237,11 +282,10 @@ def choose_fields(
     as_matrix = options.as_matrix
 
     def kind_of(name: str) -> str:
-        profile = profiles[name]
-        return "number" if as_matrix and not profile.kind else profile.read_as()
+        return profiles[name].read_as()
 
     def type_of(name: str, kind: str) -> str:
-        return profiles[name].type_of(kind)
+        return profiles[name].type_of(kind, as_matrix)
 
     def why_useless(name: str, kind: str) -> str | None:
         return None if as_matrix else profiles[name].why_useless(kind)
@@ -267,8 +311,8 @@ def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None
     name, kind = field.name, field.kind
     if as_matrix and kind != "number":
         raise StairError(
-            f'an estimator takes numbers only, but "{name}" holds {_PLURALS[profile.kind]}; '
-            "leave it out, or use summarize(...)"
+            f'an estimator takes numbers only, but "{name}" holds '
+            f"{_plural(profile.kind, profile.was)}; leave it out, or use summarize(...)"
         )
     if kind == "text":
         raise StairError(
@@ -277,12 +321,10 @@ def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None
         )
     if kind == "category":
         profile.values(name)  # says so where there are too many
-    elif profile.kind not in (kind, "") and not (
-        kind == "time" and profile.all_iso and profile.n_texts
-    ):
+    elif profile.kind not in (kind, "") and not (kind == "time" and profile.has_time_texts):
         raise StairError(
-            f'"{name}" holds {_PLURALS[profile.kind]}, which the engine {engine} cannot read as '
-            f"{kind}; convert the column first"
+            f'"{name}" holds {_plural(profile.kind, profile.was)}, which the engine {engine} '
+            f"cannot read as {kind}; convert the column first"
         )
     if profile.n_infinite:
         share = profile.n_infinite / profile.n_rows

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from stair.clauses import Clause, Interval, Period
 from stair.columns import Binned, Categories, Column, Times
-from stair.distribution import Distributions
+from stair.conversion import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, clause_evidence
@@ -19,7 +21,6 @@ from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.scale.coding import Coded
 from stair.scale.options import Progress
-from stair.schema import Schema
 from stair.tallies import Tally
 
 
@@ -93,11 +94,12 @@ def learn_rules(
         Leaf(node.clauses(), node.label, tuple(map(float, each)))
         for node, each in zip(nodes, counts, strict=True)
     ]
-    schema = Schema(coded.coding.fields)
-    rules = rule_set_of(leaves, coded.classes, schema, growth.root.label, coded.positive)
+    whole = counter.count(only_root(), range(len(counter.columns)))[0]
+    rules = rule_set_of(
+        leaves, coded.classes, coded.schema(whole), growth.root.label, coded.positive
+    )
     score = score_of(zip([n.label for n in nodes], counts, strict=True), coded.totals,
                      coded.positive)  # fmt: skip
-    whole = counter.count(only_root(), range(len(counter.columns)))[0]
     tallies = _tallies(rules, coded, whole)
     evidence = _evidence(rules, coded, tallies)
     depth = max(map(_depth, nodes))
@@ -142,17 +144,31 @@ def _tally(column: Column, counts: Counts) -> Tally:
 def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[RuleEvidence, ...]:
     """What speaks for the rules. A clause is about one column, so the counts of all rows by that
     column's codes say how many rows meet it."""
-    met = Distributions.of_tallies(tallies, coded.totals).met
     totals = np.array(coded.totals)
     found = []
     for rule in rules.rules:
         place = coded.classes.index(rule.label)
         counts = np.array([count for _, count in rule.counts])
         clauses = tuple(
-            clause_evidence(clause, met(clause), totals, place, coded.positive)
+            clause_evidence(
+                clause, _met(clause, tallies[clause.feature]), totals, place, coded.positive
+            )
             for clause in rule.clauses
         )
         share = float(counts[place] / totals[place]) if totals[place] else float("nan")
         hits = int(counts[place])
         found.append(RuleEvidence(rule, int(counts.sum()), hits, share, hits, clauses))
     return tuple(found)
+
+
+def _met(clause: Clause, tally: Tally) -> NDArray[np.int64]:
+    """The rows of each class that meet a clause: no bound of it is inside of a bin."""
+    if isinstance(clause, Period):
+        values = np.array(tally.values, dtype=np.int64).astype("datetime64[us]")
+    elif isinstance(clause, Interval):
+        values = exact_numbers(tally.values)
+    else:
+        values = np.empty(len(tally.values), dtype=object)
+        values[:] = tally.values
+    met: NDArray[np.int64] = tally.counts[:-1][clause.covers(values)].sum(axis=0)
+    return met + tally.counts[-1] if getattr(clause, "missing", False) else met

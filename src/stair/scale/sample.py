@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,28 +22,23 @@ from stair.learn import Learner, predicted_classes
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
-from stair.scale.coding import Coded, Coder, Coding, read_verdict
+from stair.scale.coding import Coded, Coder, Coding, as_times, read_verdict
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Batch, Profile, Raw, Words
+from stair.scale.profile import Profile
+from stair.scale.raw import (
+    Batch,
+    Raw,
+    Words,
+    all_missing,
+    appended,
+    as_frame_column,
+    from_loaded,
+)
 from stair.scale.rules import Learned
-from stair.schema import Schema
+from stair.schema import Field, Schema
 from stair.table import choose_fields, read_to_learn
 
 Columns = dict[str, NDArray[Any]]
-
-
-def raw_column(raw: Raw, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[Any]:
-    """Some rows of a column as `table.py` reads columns."""
-    if not isinstance(raw, Words):
-        return raw[rows]
-    codes = raw.codes[rows]
-    if raw.values and all(isinstance(v, bool) for v in raw.values) and (codes >= 0).all():
-        truths: NDArray[Any] = np.array(raw.values, dtype=np.bool_)[codes]
-        return truths
-    values = np.empty(len(raw.values) + 1, dtype=object)
-    values[:-1] = raw.values
-    found: NDArray[Any] = values[codes]
-    return found
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +49,7 @@ class Sample:
     most: int
     keys: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     columns: Columns = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)  # as in a Frame
 
     def add(self, batch: Batch, rng: np.random.Generator) -> None:
         keys = rng.random(len(next(iter(batch.values()))))
@@ -61,25 +57,21 @@ class Sample:
         rows = np.flatnonzero(keys < limit)
         if len(rows) > self.most:
             rows = np.sort(rows[np.argsort(keys[rows], kind="stable")[: self.most]])
-        chosen = {name: raw_column(raw, rows) for name, raw in batch.items()}
-        self._join(keys[rows], chosen)
+        chosen = {name: as_frame_column(raw, rows) for name, raw in batch.items()}
+        types = {n: was for n, was in batch.types.items() if not all_missing(batch[n])}
+        self._join(keys[rows], chosen, types)
 
     def merge(self, other: Sample) -> None:
         if len(other.keys):
-            self._join(other.keys, other.columns)
+            self._join(other.keys, other.columns, other.types)
 
-    def _join(self, keys: NDArray[np.float64], columns: Columns) -> None:
+    def _join(self, keys: NDArray[np.float64], columns: Columns, types: dict[str, str]) -> None:
         both = np.append(self.keys, keys)
         kept = np.sort(np.argsort(both, kind="stable")[: self.most])  # in the order of the data
         old = self.columns or {name: array[:0] for name, array in columns.items()}
-        self.columns = {name: _appended(old[name], array)[kept] for name, array in columns.items()}
+        self.columns = {name: appended(old[name], array)[kept] for name, array in columns.items()}
+        self.types |= types
         self.keys = both[kept]
-
-
-def _appended(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    if first.dtype != second.dtype and "O" in (first.dtype.kind, second.dtype.kind):
-        first, second = first.astype(object), second.astype(object)
-    return np.concatenate([first, second])
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +88,7 @@ class Look:
         return look
 
     def add(self, batch: Batch, label: str, rng: np.random.Generator) -> None:
-        self.label.add(batch[label], label)
+        self.label.add(batch[label], label, batch.types.get(label, ""))
         self.sample.add(batch, rng)
 
     def merge(self, other: Look, label: str) -> None:
@@ -118,9 +110,11 @@ class Judge:
         classes = self.coder.classes_of(batch)
         known = np.flatnonzero(classes >= 0)
         classes = classes[known]
-        sources = dict.fromkeys(f.source for f in self.rules.schema.fields)
-        columns = {name: raw_column(batch[name], known) for name in sources}
-        values = self.rules.schema.read(Frame(columns, len(known)))
+        columns = {
+            f.source: as_frame_column(_as_learned(f, batch[f.source]), known)
+            for f in self.rules.schema.fields
+        }
+        values = self.rules.schema.read(Frame(columns, len(known), types=batch.types))
         covered = self.rules.covers(values)
         by_rule = [np.bincount(classes[rows], minlength=n_classes) for rows in covered.T]
         times = covered.sum(axis=1)
@@ -143,6 +137,12 @@ class Judge:
         )
 
 
+def _as_learned(each: Field, raw: Raw) -> Raw:
+    """Texts as times where times were learned: a part may have nothing else than 2024-02-30."""
+    is_time = each.kind == "time" or each.part is not None
+    return as_times(raw) if is_time and isinstance(raw, Words) else raw
+
+
 def add_tallies(parts: Iterable[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], ...]:
     return tuple(sum(each) for each in zip(*parts, strict=True))
 
@@ -152,7 +152,7 @@ def learn_from_sample(
     count: Callable[[Judge], tuple[NDArray[np.int64], ...]],
     options: Options,
     learner: Callable[[Schema, Labels], Learner],
-    n_columns: int,
+    names: Sequence[str],
     source: str,
     say: Progress,
 ) -> tuple[Coded, Learned]:
@@ -160,7 +160,8 @@ def learn_from_sample(
     verdict, stored = read_verdict(look.label, options)
     columns = look.sample.columns
     coder = Coder(Coding((), (), ()), options.label, stored, verdict.codes)
-    codes = coder.classes_of(_as_batch(columns, options.label))
+    label = from_loaded((columns[options.label], ""))[0]
+    codes = coder.classes_of(Batch({options.label: label}))
     rows = np.flatnonzero(codes >= 0)
     sampled = {name: array[rows] for name, array in columns.items() if name != options.label}
     labels = Labels(codes[rows], verdict.classes, verdict.positive, verdict.meaning, verdict.notes)
@@ -171,7 +172,7 @@ def learn_from_sample(
             f"the sample of {len(rows):,} rows has no {said}; take a larger one with sample= "
             "(--sample), or use the method stair, which counts all rows"
         )
-    frame = Frame(sampled, len(rows))
+    frame = Frame(sampled, len(rows), types=look.sample.types)
     fields, left_out = choose_fields(
         frame,
         include=options.include,
@@ -181,8 +182,9 @@ def learn_from_sample(
     )
     left_out |= dict.fromkeys(options.exclude, "excluded")
     say(f"learning from a sample of {len(rows):,} rows")
-    schema = Schema(fields, (*sampled, options.label))
-    made = learner(schema, labels)(read_to_learn(schema, frame), labels.codes)
+    schema = Schema(fields, tuple(names))
+    values = read_to_learn(schema, frame)
+    made = learner(schema.remembering(values), labels)(values, labels.codes)
     say("counting the rules on all rows")
     by_rule, by_clause, predicted, alone, rest = count(Judge(made.rules, coder))
     totals = predicted.sum(axis=0)
@@ -194,7 +196,8 @@ def learn_from_sample(
         note += ", but for the assigned score"
     coded = Coded(
         Coding(fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
-        (*verdict.notes, note), tuple(totals.tolist()), left_out, n_columns, source,
+        (*values.notes, *verdict.notes, note), tuple(totals.tolist()), left_out, tuple(names),
+        source,
     )  # fmt: skip
     evidence = _evidence(rules, by_clause, alone, totals, verdict.positive)
     missed = 0
@@ -204,17 +207,6 @@ def learn_from_sample(
     return coded, Learned(
         rules, made.trace, score, evidence, (), n_passes=2, missed=missed, rest=uncovered
     )
-
-
-def _as_batch(columns: Columns, label: str) -> Batch:
-    array = columns[label]
-    if array.dtype.kind in "fM":
-        return {label: array}
-    listed = array.tolist()
-    values = list(dict.fromkeys(v for v in listed if v is not None))
-    place = {v: k for k, v in enumerate(values)}
-    codes = np.array([-1 if v is None else place[v] for v in listed], dtype=np.int64)
-    return {label: Words(values, codes)}
 
 
 def _recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int64]) -> RuleSet:

@@ -4,25 +4,30 @@ While a column has few different values they are all known, with their counts. B
 of equally weighted quantiles is kept for each power of two of parts: two of one size make one of
 the next, as in counting. Each such step moves a rank by at most 1 / (2·8,192) of the rows it
 covers, so that ten thousand parts leave a quantile within one of 1,024 bins.
+
+Values are float64; times, and whole numbers that are not all exact so, are int64 or uint64.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.conversion import EXACT
+
 SUMMARY: Final = 8192  # quantiles in a summary
 MOST_DISTINCT: Final = 10_000  # different values that are known one by one
 
-Floats = NDArray[np.float64]
+Numbers = NDArray[Any]
+_FLOAT: Final = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Summary:
-    values: Floats  # in order, each standing for the same number of rows
+    values: Numbers  # in order, each standing for the same number of rows
     n_rows: int
 
 
@@ -31,20 +36,32 @@ class Sketch:
     """The values of a column without the missing ones."""
 
     n_rows: int = 0
-    lowest: float = np.inf
+    lowest: float = np.inf  # Python's own numbers: whole ones are exact
     highest: float = -np.inf
-    distinct: Floats | None = field(default_factory=lambda: np.empty(0))  # None: too many
+    whole: bool = True  # all of them are whole numbers
+    distinct: Numbers | None = field(default_factory=lambda: np.empty(0))  # None: too many
     counts: NDArray[np.int64] | None = field(default_factory=lambda: np.empty(0, np.int64))
+    dtype: np.dtype[Any] = _FLOAT
     _levels: list[_Summary | None] = field(default_factory=list)
 
-    def add(self, values: Floats) -> None:
+    @property
+    def in_steps(self) -> bool:
+        """Whether values are held as whole numbers, so that the next one is one more."""
+        return self.dtype.kind in "iu"
+
+    def add(self, values: Numbers) -> None:
         """One more part; no NaN."""
         if not len(values):
             return
-        ordered = np.sort(values) + 0.0  # no negative zero
+        ordered = np.sort(values)
+        if ordered.dtype.kind == "f":
+            ordered += 0.0  # no negative zero
+        is_whole = ordered.dtype.kind in "iu" or bool(
+            self.whole and (ordered == np.rint(ordered)).all()
+        )
+        dtype = self._extend(ordered.dtype, ordered[0].item(), ordered[-1].item(), is_whole)
+        ordered = ordered.astype(dtype, copy=False)
         self.n_rows += len(ordered)
-        self.lowest = min(self.lowest, float(ordered[0]))
-        self.highest = max(self.highest, float(ordered[-1]))
         if self.distinct is not None:
             starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
             self._add_distinct(ordered[starts], np.diff(np.append(starts, len(ordered))))
@@ -52,24 +69,51 @@ class Sketch:
 
     def merge(self, other: Sketch) -> None:
         """All of another sketch's values."""
+        if not other.n_rows:
+            return
+        dtype = self._extend(other.dtype, other.lowest, other.highest, other.whole)
         self.n_rows += other.n_rows
-        self.lowest = min(self.lowest, other.lowest)
-        self.highest = max(self.highest, other.highest)
         if other.distinct is None or other.counts is None:
             self.distinct = self.counts = None
         else:
-            self._add_distinct(other.distinct, other.counts)
+            self._add_distinct(other.distinct.astype(dtype, copy=False), other.counts)
         for level, summary in enumerate(other._levels):
             if summary is not None:
-                self._carry(summary, level)
+                self._carry(_as(summary, dtype), level)
 
-    def _add_distinct(self, values: Floats, counts: NDArray[np.int64]) -> None:
+    def _extend(self, dtype: np.dtype[Any], low: float, high: float, whole: bool) -> np.dtype[Any]:
+        """Make room for values of another type; the type that holds all values from now on."""
+        if self.n_rows and dtype != self.dtype:
+            dtype = self._common(dtype, low, high, whole)
+        self.lowest, self.highest = min(self.lowest, low), max(self.highest, high)
+        self.whole = self.whole and whole
+        if dtype != self.dtype:
+            self.dtype = dtype
+            if self.distinct is not None:
+                self.distinct = self.distinct.astype(dtype)
+            self._levels = [each and _as(each, dtype) for each in self._levels]
+        return dtype
+
+    def _common(self, dtype: np.dtype[Any], low: float, high: float, whole: bool) -> np.dtype[Any]:
+        """As any table has it: whole numbers of at most 64 bits, else floats."""
+        ranges = ((self.dtype, self.lowest, self.highest), (dtype, low, high))
+        exact = all(d.kind in "iu" or max(-a, b) <= EXACT for d, a, b in ranges)
+        if self.whole and whole and exact:
+            least, most = min(self.lowest, low), max(self.highest, high)
+            if most < 2**63:
+                return np.dtype(np.int64)
+            if least >= 0:
+                return np.dtype(np.uint64)
+        return _FLOAT
+
+    def _add_distinct(self, values: Numbers, counts: NDArray[np.int64]) -> None:
         if self.distinct is None or self.counts is None:
             return
         if len(values) > MOST_DISTINCT:
             self.distinct = self.counts = None
             return
-        merged, places = np.unique(np.append(self.distinct, values), return_inverse=True)
+        known = self.distinct.astype(values.dtype, copy=False)
+        merged, places = np.unique(np.append(known, values), return_inverse=True)
         if len(merged) > MOST_DISTINCT:
             self.distinct = self.counts = None
             return
@@ -90,10 +134,14 @@ class Sketch:
             summary = _joined([there, summary])
             level += 1
 
-    def quantiles(self, n: int) -> Floats:
+    def quantiles(self, n: int) -> Numbers:
         """n values in order that divide the rows into n + 1 parts of about equal size."""
         whole = _joined([summary for summary in self._levels if summary is not None])
         return _picked(whole.values, None, n, inner=True)
+
+
+def _as(summary: _Summary, dtype: np.dtype[Any]) -> _Summary:
+    return _Summary(summary.values.astype(dtype, copy=False), summary.n_rows)
 
 
 def _joined(summaries: list[_Summary]) -> _Summary:
@@ -103,11 +151,13 @@ def _joined(summaries: list[_Summary]) -> _Summary:
     return _thinned(values[order], weights[order], sum(s.n_rows for s in summaries))
 
 
-def _thinned(ordered: Floats, weights: Floats | None, n_rows: int) -> _Summary:
+def _thinned(ordered: Numbers, weights: NDArray[np.float64] | None, n_rows: int) -> _Summary:
     return _Summary(_picked(ordered, weights, SUMMARY, inner=False), n_rows)
 
 
-def _picked(ordered: Floats, weights: Floats | None, n: int, *, inner: bool) -> Floats:
+def _picked(
+    ordered: Numbers, weights: NDArray[np.float64] | None, n: int, *, inner: bool
+) -> Numbers:
     """n values at even ranks: in the middles of n parts, or at the n inner bounds of n + 1."""
     shares = np.arange(1, n + 1) / (n + 1) if inner else (np.arange(n) + 0.5) / n
     if weights is None:
@@ -115,5 +165,5 @@ def _picked(ordered: Floats, weights: Floats | None, n: int, *, inner: bool) -> 
     else:
         upto = np.cumsum(weights)
         places = np.searchsorted(upto, shares * upto[-1], side="left")
-    picked: Floats = ordered[np.minimum(places, len(ordered) - 1)]
+    picked: Numbers = ordered[np.minimum(places, len(ordered) - 1)]
     return picked

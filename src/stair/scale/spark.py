@@ -52,7 +52,7 @@ def code_spark(
     say("pass 1, looking at the columns")
     parts = _gathered(data, _Profiling())
     profiles: dict[str, Profile] = merge_profiles(parts)
-    plan = make_plan(profiles, options, "spark", len(names) - 1, "", coding)
+    plan = make_plan(profiles, options, "spark", names, "", coding)
     say("pass 2, making codes")
     schema = ", ".join([*(f"c{j} int" for j in range(len(plan.coding.columns))), "label int"])
     counter = SparkCounter(data.mapInArrow(_Coding(plan.coder), schema).persist(), plan)

@@ -242,14 +242,14 @@ def _by_sample(
             frame, source = open_frame(data)
             say("pass 1, drawing a sample")
             look, count = sample_frame(frame, source, options, cluster, most, seed)
-            n_columns = len(frame.columns) - 1
-            return learn_from_sample(look, count, options, learner, n_columns, source, say)
+            names = list(map(str, frame.columns))
+            return learn_from_sample(look, count, options, learner, names, source, say)
     if engine == "spark":
         from stair.scale.spark import open_spark, sample_spark
 
         say("pass 1, drawing a sample")
         look, count = sample_spark(open_spark(data), options, most, seed)
-        return learn_from_sample(look, count, options, learner, len(data.columns) - 1, "", say)
+        return learn_from_sample(look, count, options, learner, data.columns, "", say)
     with (
         tempfile.TemporaryDirectory(prefix="stair-", dir=work) as folder,
         open_stream(
@@ -267,8 +267,7 @@ def _by_sample(
             parts = told_batches(stream, wanted, "pass 2, counting the rules", say)
             return add_tallies(map(judge, parts))
 
-        n_columns = len(stream.names) - 1
-        return learn_from_sample(look, count, options, learner, n_columns, stream.source, say)
+        return learn_from_sample(look, count, options, learner, stream.names, stream.source, say)
 
 
 def _for_duckdb(memory: int) -> int:
@@ -367,7 +366,7 @@ def _summary(
         score=learned.score,
         min_score=min_score,
         n_rows=sum(coded.totals),
-        n_columns=coded.n_columns,
+        n_columns=len(coded.names) - 1,
         meaning=coded.meaning,
         source=name or coded.source,
         left_out=coded.left_out,

@@ -34,7 +34,7 @@ from stair.search import Split
 
 BINS_ARE_THERE: Final = "the bins of an earlier run are there"
 CODES_ARE_THERE: Final = "the codes of an earlier run are there"
-FORMAT: Final = 2  # of what is kept in the folder
+FORMAT: Final = 3  # of what is kept in the folder
 
 
 @contextlib.contextmanager
@@ -147,8 +147,9 @@ def _plan_to_json(plan: Plan) -> dict[str, Any]:
         "meaning": verdict.meaning,
         "notes": verdict.notes,
         "left_out": plan.left_out,
-        "n_columns": plan.n_columns,
+        "names": plan.names,
         "source": plan.source,
+        "read": plan.notes,
     }
 
 
@@ -164,7 +165,10 @@ def load_plan(folder: Path) -> Plan | None:
         )  # fmt: skip
         coding = Coding(fields, columns, edges)
         coder = Coder(coding, found["label"], tuple(found["stored"]), verdict.codes)
-        return Plan(coder, verdict, found["left_out"], found["n_columns"], found["source"])
+        return Plan(
+            coder, verdict, found["left_out"], tuple(found["names"]), found["source"],
+            tuple(found["read"]),
+        )  # fmt: skip
     except _NOT_WHOLE:
         return None
 

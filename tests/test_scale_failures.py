@@ -61,16 +61,55 @@ def test_a_folder_without_files_and_a_pattern_without_matches(
         (lambda f: f.assign(size=f["size"].astype(str)), '"size" is BIGINT in part-0.*VARCHAR'),
     ],
 )
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
 def test_a_file_with_another_schema(
     tmp_path: Path,
     temporary: Path,
     change: Callable[[pd.DataFrame], pd.DataFrame],
     match: str,
+    engine: str,
 ) -> None:
+    """Dask took the columns of the first file, and dropped what only later ones have."""
     frame = mixed(0, 300)
     pattern = files(frame, tmp_path / "data")
     change(frame).to_parquet(tmp_path / "data" / "part-1.parquet", index=False)
-    _refused(pattern, match, temporary)
+    if engine == "dask":
+        match = match.replace("BIGINT", "int64").replace("VARCHAR", "string")
+    _refused(pattern, match, temporary, engine=engine)
+    _refused(tmp_path / "data", match, temporary, engine=engine)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")  # Dask's own
+def test_a_mistake_in_a_program_is_seen_as_one(temporary: Path) -> None:
+    """Any exception was "the data cannot be read": a mistake in a function that makes a frame, or
+    in stair itself, looked like damage to the data. What files and memory do is said in words."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = mixed(0, 100)
+
+    def made(error: Exception) -> Any:
+        def part(_: int) -> Any:
+            raise error
+
+        return dd.from_map(part, [0, 1], meta=frame.iloc[:0])
+
+    for error in (ZeroDivisionError("1/0"), AttributeError("no such thing"), KeyError("x")):
+        with pytest.raises(type(error)):
+            stair.summarize(made(error), labels="label", engine="dask")
+    said = "the data cannot be read: the store is gone"
+    _refused(made(OSError("the store is gone")), said, temporary, engine="dask")
+    _refused(made(MemoryError()), "does not fit in memory", temporary, engine="dask")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")  # Dask's own
+def test_names_of_a_frame_that_are_no_text(temporary: Path) -> None:
+    """Numbers as names are read as they are written; a name of two columns is refused."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = mixed(0, 300)[["size", "level", "label"]].set_axis([0, 1, 2], axis=1)
+    found = stair.summarize(dd.from_pandas(frame, npartitions=2), labels="2", engine="dask")
+    assert found.rules == stair.summarize(frame, labels="2", method="stair").rules
+    twice = dd.from_pandas(frame.set_axis(["a", "b", "label"], axis=1), npartitions=2)
+    twice = twice.rename(columns={"b": "a"})
+    _refused(twice, '"a" is the name of several columns', temporary, engine="dask")
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")  # Dask's own

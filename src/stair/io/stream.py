@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -294,7 +294,7 @@ def _table(
 
 def _check_schemas(con: Any, parts: list[Part]) -> None:
     """All files must have the same columns of the same types as the first one."""
-    first: dict[str, str] | None = None
+    schemas = []
     for part in parts:
         place = "'" + glob.escape(part.path).replace("'", "''") + "'"
         if part.size == 0:
@@ -305,20 +305,28 @@ def _check_schemas(con: Any, parts: list[Part]) -> None:
             raise StairError(
                 f"cannot read {part.name}, it may be damaged: {reason(error)}."
             ) from error
-        schema = {row[0]: row[1] for row in rows}
-        if first is None:
-            first = schema
-            continue
-        odd = sorted(set(first) ^ set(schema))
+        schemas.append((part.name, {row[0]: row[1] for row in rows}))
+    check_same(schemas)
+
+
+def check_same(schemas: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+    """Refuse files, each with the types of its columns, that are not parts of one table; a type
+    that is "" goes with any other."""
+    if not schemas:
+        return
+    first, types = schemas[0][0], dict(schemas[0][1])
+    for file, schema in schemas:
+        odd = sorted(set(types) ^ set(schema))
         if odd:
             who = "has" if odd[0] in schema else "lacks"
             raise StairError(
-                f'{part.name} {who} a column "{odd[0]}" that {parts[0].name} '
+                f'{file} {who} a column "{odd[0]}" that {first} '
                 f"{'lacks' if who == 'has' else 'has'}; expected the same columns in all files."
             )
-        for name, kind in first.items():
-            if schema[name] != kind:
+        for name, kind in schema.items():
+            if kind and types[name] and types[name] != kind:
                 raise StairError(
-                    f'"{name}" is {kind} in {parts[0].name} but {schema[name]} in {part.name}; '
+                    f'"{name}" is {types[name]} in {first} but {kind} in {file}; '
                     "expected the same types in all files."
                 )
+            types[name] = types[name] or kind

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +19,10 @@ import numpy as np
 
 from stair.engines.counting import Block
 from stair.errors import StairError
-from stair.io.arrays import from_series, from_values
+from stair.io.arrays import from_series, from_values, label
+from stair.io.databases import PARQUET
 from stair.io.packages import optional, reason
+from stair.io.stream import check_same
 from stair.objective import Counts
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
@@ -129,19 +132,33 @@ def _in_words(client: Any) -> Iterator[None]:
             "several workers died on the same part of the data, probably for lack of memory; use "
             "smaller partitions or larger workers."
         ) from error
-    except (OSError, distributed.CancelledError, RuntimeError, AttributeError) as error:
-        if client is None or (
-            client.status in ("running", "connecting")
-            and not isinstance(error, distributed.CancelledError | ConnectionError)
-        ):
-            raise _unreadable(error) from error
-        raise StairError(f"the scheduler at {address} is gone; start it and run again.") from error
+    except MemoryError as error:
+        raise StairError(
+            "a part of the data does not fit in memory; use smaller partitions or larger workers."
+        ) from error
     except Exception as error:
-        raise _unreadable(error) from error
+        lost = client is not None and (
+            client.status not in ("running", "connecting")
+            or isinstance(error, distributed.CancelledError | ConnectionError)
+        )
+        if lost:  # then errors of any kind come from the client itself
+            raise StairError(
+                f"the scheduler at {address} is gone; start it and run again."
+            ) from error
+        if isinstance(error, _unreadable(distributed.CancelledError)):
+            raise StairError(f"the data cannot be read: {_why(error)}.") from error
+        raise  # a mistake in a program, ours or of who made the frame: it must be seen
 
 
-def _unreadable(error: Exception) -> StairError:
-    return StairError(f"the data cannot be read: {reason(error)}.")
+def _unreadable(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What files and stores raise that cannot be read."""
+    return (OSError, import_module("pyarrow").ArrowException, *more)
+
+
+def _why(error: BaseException) -> str:
+    """Dask says where it was, and then what happened."""
+    said = str(error).partition("Original Message: ")[2].strip()
+    return said.splitlines()[0].rstrip(".") if said else reason(error)
 
 
 @contextlib.contextmanager
@@ -181,16 +198,55 @@ def open_frame(data: Any) -> tuple[Any, str]:
     dd: Any = import_module("dask.dataframe")
 
     if isinstance(data, str | os.PathLike):
+        path = os.fspath(data)
         try:
-            return dd.read_parquet(os.fspath(data)), Path(data).name
-        except Exception as error:
-            raise StairError(f"cannot read {os.fspath(data)}: {reason(error)}.") from error
+            frame = dd.read_parquet(path)
+            _check_schemas(path)
+        except StairError:
+            raise
+        # Of a path that means nothing, or needs a package, too.
+        except _unreadable(ValueError, ImportError) as error:
+            raise StairError(f"cannot read {path}: {_why(error)}.") from error
+        return frame, Path(path).name
     if not hasattr(data, "to_delayed") or not hasattr(data, "columns"):
         raise StairError(
             f"the engine dask takes a Dask DataFrame or the path of Parquet files, but got "
             f"{type(data).__name__}"
         )
+    names = list(map(label, data.columns))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise StairError(f'"{twice}" is the name of several columns; rename them first')
+    if names != list(data.columns):
+        data = data.copy()
+        data.columns = names
     return data, ""
+
+
+def _check_schemas(path: str) -> None:
+    """Dask takes the columns of the first file, and nobody would see what only others have."""
+    core: Any = import_module("fsspec.core")
+    parquet: Any = import_module("pyarrow.parquet")
+    files, _, found = core.get_fs_token_paths(path)
+    places = sorted(f for each in found for f in (files.find(each) or [each]))
+    places = [f for f in places if not Path(f).name.startswith(("_", "."))]
+    places = [f for f in places if f in found or Path(f).suffix.lower() in PARQUET]
+
+    def schema(place: str) -> tuple[str, dict[str, str]]:
+        with files.open(place, "rb") as file:
+            read = parquet.read_schema(file)
+        return Path(place).name, dict(zip(read.names, map(_type_name, read.types), strict=True))
+
+    with ThreadPoolExecutor(8) as pool:
+        check_same(list(pool.map(schema, places)))
+
+
+def _type_name(kind: Any) -> str:
+    """Of an Arrow type, however it is held; "" where there is no value and so no type."""
+    types: Any = import_module("pyarrow").types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return "" if types.is_null(kind) else str(kind).removeprefix("large_")
 
 
 def code_frame(
@@ -277,10 +333,8 @@ def sample_frame(
 def _reading(source: str) -> Iterator[None]:
     try:
         yield
-    except StairError:
-        raise
-    except Exception as error:
-        raise StairError(f"cannot read {source or 'the data'}: {reason(error)}.") from error
+    except _unreadable() as error:
+        raise StairError(f"cannot read {source or 'the data'}: {_why(error)}.") from error
 
 
 class DaskCounter(RemoteCounter):
@@ -323,16 +377,16 @@ def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
     return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
 
 
-def _look_at_part(frame: Any, label: str, most: int, seed: list[int]) -> tuple[Look, str]:
-    return Look.at(batch_of(frame), label, most, np.random.default_rng(seed)), label
+def _look_at_part(frame: Any, verdict: str, most: int, seed: list[int]) -> tuple[Look, str]:
+    return Look.at(batch_of(frame), verdict, most, np.random.default_rng(seed)), verdict
 
 
 def _merge_looks(parts: list[tuple[Look, str]]) -> tuple[Look, str]:
-    label = parts[0][1]
+    verdict = parts[0][1]
     whole = Look(Profile(), Sample(parts[0][0].sample.most))
     for look, _ in parts:
-        whole.merge(look, label)
-    return whole, label
+        whole.merge(look, verdict)
+    return whole, verdict
 
 
 def _judge_part(frame: Any, judge: Judge) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +42,16 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     return stair.summarize(data, **options)
 
 
-def read_frame(data: Any, reading: Mapping[str, Any]) -> io.Frame:
-    """A table as the library reads it."""
-    return io.read(data, **reading) if isinstance(data, Path) else io.from_object(data)
+def read_frame(data: Any, reading: Mapping[str, Any], saved: SavedRules | None = None) -> io.Frame:
+    """A table as the library reads it, for rules where there are some."""
+    if not isinstance(data, Path):
+        return io.from_object(data)
+    return io.read(data, **reading, texts=() if saved is None else saved.rules.schema.texts())
 
 
 def apply(saved: SavedRules, frame: io.Frame) -> Answer:
     """What the rules say of each row of a table."""
-    applied = apply_rules(saved, frame.columns)
+    applied = apply_rules(saved, frame)
     return applied.labels.tolist(), applied.rules.tolist()
 
 
@@ -56,21 +60,34 @@ def apply_in_batches(saved: SavedRules, frame: io.Frame, size: int) -> Answer:
     numbers: list[int] = []
     for start in range(0, frame.n_rows, size):
         part = {name: array[start : start + size] for name, array in frame.columns.items()}
-        applied = apply_rules(saved, part)
-        labels += applied.labels.tolist()
-        numbers += applied.rules.tolist()
+        n_rows = min(size, frame.n_rows - start)
+        found = apply(saved, replace(frame, columns=part, n_rows=n_rows))
+        labels += found[0]
+        numbers += found[1]
     return labels, numbers
 
 
 def plain_columns(frame: io.Frame) -> dict[str, list[Any]]:
     """The columns of a frame as Python values."""
-    return {name: plain_values(array) for name, array in frame.columns.items()}
+    return {
+        name: plain_values(array, frame.types.get(name, ""))
+        for name, array in frame.columns.items()
+    }
 
 
-def plain_values(array: Any) -> list[Any]:
+def plain_values(array: Any, was: str = "") -> list[Any]:
     if array.dtype.kind == "M":
-        return [None if np.isnat(t) else t.astype("datetime64[us]").item() for t in array]
-    return list(array.tolist())
+        moments = [None if np.isnat(t) else t.astype("datetime64[us]").item() for t in array]
+        if was != "zoned":
+            return moments
+        return [None if t is None else t.replace(tzinfo=dt.UTC) for t in moments]
+    listed = list(array.tolist())
+    if was == "duration":
+        return [None if v != v else dt.timedelta(seconds=v) for v in listed]
+    if was == "clock":
+        start, hour = dt.datetime(2000, 1, 1), dt.timedelta(hours=1)
+        return [None if v != v else (start + v * hour).time() for v in listed]
+    return listed
 
 
 def document_of(saved: SavedRules | Any) -> dict[str, Any]:

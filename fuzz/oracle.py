@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +21,9 @@ Columns = Mapping[str, Sequence[Any]]
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 LARGEST: Final = 1.7976931348623157e308
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+# A number with leading zeros is a code.
+_NUMBER = re.compile(r"[+-]?((0|[1-9]\d*)\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?(0|[1-9]\d*)", re.ASCII)
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
@@ -30,6 +32,10 @@ _EPOCH = dt.datetime(1970, 1, 1)
 
 class RefusedError(Exception):
     """A column that the rules cannot be meant for."""
+
+
+class UnsureError(Exception):
+    """Values of which the documents do not say how they are read."""
 
 
 class Unseen:
@@ -97,14 +103,18 @@ def as_time(value: Any, _: str) -> int | None:
     return None
 
 
-def as_code(value: Any, _: str = "") -> str:
-    """A category of a column of text: 2, 2.0 and "2" are one code."""
+def as_code(value: Any, _: str = "", known: Sequence[Any] = ()) -> str:
+    """A category of a column of text: 2, 2.0 and "2" are one code.
+
+    True is spelled as it was when the rules were learned.
+    """
     if isinstance(value, bool):
-        return str(value).lower()
+        word = str(value).lower()
+        return next((v for v in known if isinstance(v, str) and v.lower() == word), word)
     if isinstance(value, float | Decimal) and math.isfinite(value) and value == int(value):
         return str(int(value))
-    if isinstance(value, float):
-        return repr(value)
+    if isinstance(value, float | Decimal):
+        return repr(float(value))
     if isinstance(value, dt.datetime | dt.date):
         return _iso(value)
     return str(value)
@@ -131,7 +141,10 @@ def as_flag(value: Any, _: str) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return {"true": True, "false": False}.get(value.strip().lower(), UNSEEN)
+        truth = {"true": True, "false": False}.get(value.strip().lower())
+        if truth is not None:
+            return truth
+        value = as_number(value, "")
     if isinstance(value, int | float | Decimal) and value in (0, 1):
         return bool(value)
     return UNSEEN
@@ -148,7 +161,7 @@ def as_time_code(value: Any, kind: str) -> Any:
 
 
 def as_text(value: Any, _: str) -> str:
-    return value if isinstance(value, str) else as_code(value)
+    return as_code(value)
 
 
 CATEGORY_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
@@ -159,6 +172,14 @@ CATEGORY_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "duration": as_number_code,
     "clock": as_number_code,
 }
+
+
+MEASURES: Final = {"duration": dt.timedelta, "clock": dt.time}
+
+
+def _measure(value: Any) -> str:
+    """Whether a value is a duration or a time of day, which are not what their numbers are."""
+    return next((name for name, kind in MEASURES.items() if isinstance(value, kind)), "")
 
 
 def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
@@ -172,13 +193,19 @@ def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
         reader = as_time
     elif kind == "number":
         reader = as_number
-    elif kind == "category":
-        reader = CATEGORY_READERS[type_]
     else:
-        reader = as_text
+        reader = as_text if kind == "text" else CATEGORY_READERS[type_]
+        if reader in (as_text, as_code):
+            reader = partial(as_code, known=field.get("values", ()))
     given = columns[source]
+    there = [v for v in given if not is_missing(v)]
+    if any(isinstance(v, list | dict | bytes) for v in there) or type_ == "described":
+        raise UnsureError(source)
+    measure = type_ if type_ in MEASURES else ""
+    if any(_measure(v) != measure for v in there):
+        raise RefusedError(source)
     found = [None if is_missing(v) else reader(v, type_) for v in given]
-    if (kind in ("number", "time") or part is not None) and any(not is_missing(v) for v in given):
+    if (kind in ("number", "time") or part is not None) and there:
         if all(v is None for v in found):
             raise RefusedError(source)
         if kind == "number" and any(isinstance(v, float) and math.isinf(v) for v in found):

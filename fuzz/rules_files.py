@@ -224,6 +224,8 @@ def _look_at(text: str | bytes, frame: io.Frame, connection: Any, result: Result
         second: Any = oracle.assigned(document, library.plain_columns(frame), frame.n_rows)
     except oracle.RefusedError:
         second = "refused"
+    except oracle.UnsureError:
+        second = numbers
     if second != numbers:
         result.found(Finding("rules files", "oracle", "differs", "the file means something else",
                              str(second), str(numbers)))  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-CASE_SECONDS = 60.0
+CASE_SECONDS = 120.0
 SHRINK_SECONDS = 25.0
 # Files that are kept of one kind of finding.
 MOST_FILES = 3

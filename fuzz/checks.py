@@ -182,12 +182,23 @@ class Checker:
     def _explain(self, summary: Any, saved: Any, found: list[int]) -> None:
         values = summary._values
         rows = summary._rows.tolist()
-        for place in {0, len(rows) // 2, len(rows) - 1}:
-            said = saved.rules.explain({name: array[place] for name, array in values.items()})
-            expected = found[rows[place]]
-            self.compare("predict", "explain", expected, said.number or 0,
+        numbers = summary.rules.assign(values)
+        for place in sorted({0, len(rows) // 2, len(rows) - 1}):
+            said = saved.rules.explain(summary._values.take(np.array([place])))
+            self.compare("predict", "explain", found[rows[place]], said.number or 0,
                          "explain names another rule")  # fmt: skip
             str(said)
+        for number in range(1, min(4, len(summary.rules) + 1)):
+            first = [row for row, n in zip(rows, numbers.tolist(), strict=True) if n + 1 == number]
+            matching = set(summary.matching_rows(number).tolist())
+            self.compare("predict", "matching_rows", True, matching.issuperset(first),
+                         "a row of a rule is not among those that match it")  # fmt: skip
+        if self.case.table.container in FAITHFUL and self.case.table.container != "numpy":
+            row = {c.name: c.values[rows[0]] for c in self.case.table.columns}
+            if len(row) == len(self.case.table.columns):
+                said = summary.explain(row)
+                self.compare("predict", "explain a row", found[rows[0]], said.number or 0,
+                             "explain of a row as a dict names another rule")  # fmt: skip
 
     def _plain(self, table: Table, frame: Any) -> dict[str, list[Any]]:
         """The columns as the oracle gets them: as they were drawn where nothing was guessed."""
@@ -418,6 +429,26 @@ class Checker:
         del summary, saved, numbers
         self._engine("dask", document, frame, self.case)
 
+    def _command(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """`stair apply -o` labels a file as the rules do, and leaves its columns as they are."""
+        del summary, frame, numbers
+        new = replace(self.case.new, container="csv")
+        data, reading = built(new, self.folder, "applied")
+        try:
+            labels = library.apply(saved, library.read_frame(data, reading, saved))[0]
+        except StairError:
+            return
+        with self.guarded("command", "apply"):
+            rows = library.applied_by_command(saved, data, self.folder)
+            given = library.csv_rows(data)
+            self.compare("command", "apply: labels", [str(v) for v in labels],
+                         [row[-2] for row in rows[1:]], "stair apply labels otherwise")  # fmt: skip
+            self.compare("command", "apply: columns", given, [row[:-2] for row in rows],
+                         "stair apply rewrites the columns of the file")  # fmt: skip
+        del document
+
     def _engine(self, engine: str, document: Any, frame: Any, case: Case) -> None:
         if case.method != "stair" or case.verdict.kind not in ("0/1", "bool", "words", "+1/-1"):
             return
@@ -450,6 +481,7 @@ _EXTRAS: dict[str, Callable[..., None]] = {
     "containers": Checker._containers,
     "duckdb": Checker._duckdb,
     "dask": Checker._dask,
+    "command": Checker._command,
 }
 
 

@@ -272,9 +272,16 @@ def _write_jsonl(table: Table, path: Path) -> None:
             file.write(json.dumps(found) + "\n")
 
 
+def check_parquet(table: Table) -> None:
+    """A duration is a whole number in Parquet, and only Arrow knows that it was one."""
+    if any(column.type == "duration" for column in table.columns):
+        raise NoSuchTableError("Parquet has no durations")
+
+
 def _write_parquet(table: Table, path: Path) -> None:
     import pyarrow.parquet as pq
 
+    check_parquet(table)
     pq.write_table(as_arrow(table), path)
 
 

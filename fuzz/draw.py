@@ -82,7 +82,14 @@ def draw_case(seed: int, number: int) -> Case:
 
 
 # The share of cases that the dearer checks look at.
-EXTRAS = {"order": 0.25, "duckdb": 0.12, "twin": 0.2, "containers": 0.3, "dask": 0.002}
+EXTRAS = {
+    "order": 0.25,
+    "duckdb": 0.12,
+    "twin": 0.2,
+    "containers": 0.3,
+    "dask": 0.002,
+    "command": 0.1,
+}
 
 
 def _choice(rng: Rng, values: Sequence[Any], weights: Sequence[float] | None = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import json
 from collections.abc import Mapping
@@ -90,6 +91,28 @@ def plain_values(array: Any, was: str = "") -> list[Any]:
     return listed
 
 
+def csv_rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def applied_by_command(saved: SavedRules, data: Path, folder: Path) -> list[list[str]]:
+    """The rows that `stair apply` writes for a CSV file."""
+    from typer.testing import CliRunner
+
+    from stair.cli import app
+
+    rules, output = folder / "rules.json", folder / "labelled.csv"
+    rules.write_text(to_json(saved), encoding="utf-8")
+    output.unlink(missing_ok=True)
+    done = CliRunner().invoke(
+        app, ["apply", str(rules), str(data), "-o", str(output), "--quiet"], catch_exceptions=False
+    )
+    if done.exit_code not in (0, 1):
+        raise stair.StairError(done.output.strip() or f"exit code {done.exit_code}")
+    return csv_rows(output)
+
+
 def document_of(saved: SavedRules | Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(to_json(saved))
     return found
@@ -104,8 +127,10 @@ def digest_of(document: Mapping[str, Any]) -> str:
 __all__ = [
     "Answer",
     "SavedRules",
+    "applied_by_command",
     "apply",
     "apply_in_batches",
+    "csv_rows",
     "digest_of",
     "document_of",
     "from_json",

@@ -17,6 +17,7 @@ from fuzz.containers import (
     as_pandas,
     as_polars,
     check_names,
+    check_parquet,
     quoted,
     sqlite_table,
 )
@@ -141,6 +142,7 @@ class DuckdbTarget(Target):
             if self.parquet:
                 import pyarrow.parquet as pq
 
+                check_parquet(table)
                 path = self.folder / "target.parquet"
                 pq.write_table(arrow, path)
                 connection.execute(f"CREATE VIEW data AS FROM read_parquet('{path}')")
@@ -264,7 +266,8 @@ def _by_name(names: list[str], rows: list[tuple[Any, ...]]) -> dict[str, list[An
 
 @contextmanager
 def targets(folder: Path) -> Iterator[dict[str, Target]]:
-    """All endings; PostgreSQL where STAIR_TEST_POSTGRES names a server."""
+    """All endings, or those that STAIR_FUZZ_TARGETS names (with commas between them); PostgreSQL
+    where STAIR_TEST_POSTGRES names a server."""
     found: list[Target] = [
         PythonTarget("python", folder),
         PandasTarget("pandas", folder),
@@ -278,7 +281,8 @@ def targets(folder: Path) -> Iterator[dict[str, Target]]:
     if dsn:
         found.append(PostgresTarget("postgres", folder, dsn))
     try:
-        yield {target.name: target for target in found}
+        wanted = os.environ.get("STAIR_FUZZ_TARGETS")
+        yield {t.name: t for t in found if wanted is None or t.name in wanted.split(",")}
     finally:
         for target in found:
             target.close()

@@ -450,7 +450,7 @@ class Checker:
         del document
 
     def _engine(self, engine: str, document: Any, frame: Any, case: Case) -> None:
-        if case.method != "stair" or case.verdict.kind not in ("0/1", "bool", "words", "+1/-1"):
+        if case.verdict.kind not in ("0/1", "bool", "words", "+1/-1"):
             return
         if case.table.container not in FAITHFUL or any(v is None for v in case.verdict.truth):
             return

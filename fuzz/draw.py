@@ -70,6 +70,10 @@ def draw_case(seed: int, number: int) -> Case:
         rng, ("distilled", "stair", "refined", "local", "id3", "cart"), (5, 6, 2, 1.5, 1, 1)
     )
     kinds = {}
+    if method in ("id3", "cart"):  # they take numbers alone
+        numbers = tuple(c for c in table.columns if c.type in ("real", "whole", "decimal"))
+        method = method if numbers else "stair"
+        table = replace(table, columns=numbers or table.columns)
     if rng.random() < 0.15 and len(set(table.names)) == len(table.columns):
         column = table.columns[rng.integers(len(table.columns))]
         kinds[column.name] = _choice(rng, ("category", "number", "time", "text"), (6, 1, 1, 2))

@@ -15,9 +15,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CASE_SECONDS = 120.0
-SHRINK_SECONDS = 25.0
+SHRINK_SECONDS = 15.0
 # Files that are kept of one kind of finding.
-MOST_FILES = 3
+MOST_FILES = 2
 
 
 class EndedError(Exception):

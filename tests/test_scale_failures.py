@@ -251,3 +251,65 @@ def test_the_command_reads_patterns(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1,000 rows" in done.stdout
     assert 'FROM "data"' in sql.read_text() or "FROM data" in sql.read_text()
+
+
+WITHIN = """
+import resource, sys
+import stair
+path, memory, method = sys.argv[1:]
+try:
+    options = {"method": method, "memory": memory, "engine": "duckdb"}
+    print(stair.summarize(path, "label", **options).score)
+except stair.StairError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def _within(path: Path, memory: str, method: str = "stair") -> tuple[str, int]:
+    """What a run says, and its most memory: of a process of its own, so that it is that alone."""
+    done = subprocess.run([sys.executable, "-c", WITHIN, str(path), memory, method],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said, peak = done.stdout.splitlines()
+    return said, int(peak)
+
+
+def _long_texts(path: Path, n_rows: int, length: int, words: int) -> Path:
+    """Few different texts, so that the file is small however long they are."""
+    import pyarrow as pa
+
+    texts = [("abc " if words else "abcd") * (length // 4) + str(k) for k in range(30)]
+    for start in range(0, n_rows, 1000):
+        rows = range(start, start + 1000)
+        label = [int(k % 9 > 6) for k in rows]
+        part = pa.table({"note": [texts[k % 30] for k in rows], "label": label,
+                         "size": [k % 9 for k in rows]})  # fmt: skip
+        if not start:
+            writer = pq.ParquetWriter(path, part.schema, compression="zstd")
+        writer.write_table(part)
+    writer.close()
+    return path
+
+
+def test_memory_is_kept_however_long_texts_are(tmp_path: Path) -> None:
+    """300,000 rows with texts of 20,000 characters, 2.5 MB on disk, took 2.2 GB where 512 MiB were
+    allowed, for batches were so many rows; and then the file was called damaged. Here are 1.2 GB
+    of text: some that are names, some that no engine can count, and some too long to be read."""
+    few = 512 << 20
+    names = _long_texts(tmp_path / "names.parquet", 60_000, 20_000, words=0)
+    assert names.stat().st_size < 1 << 20
+    said, peak = _within(names, "512MiB")
+    assert said == "1.0"
+    assert peak < few
+    notes = _long_texts(tmp_path / "notes.parquet", 10_000, 20_000, words=1)
+    said, peak = _within(notes, "512MiB")
+    assert '"note" holds text, which the engine duckdb cannot count' in said
+    assert peak < few
+    said, peak = _within(notes, "512MiB", "cart")
+    assert "are so long that a sample takes about 0.2GB, but memory is 0.5GB" in said
+    assert peak < few
+    longer = _long_texts(tmp_path / "longer.parquet", 4_000, 100_000, words=0)
+    said, peak = _within(longer, "512MiB")
+    assert 'the texts in "note" are so long that they take about 0.8GB to read' in said
+    assert peak < few

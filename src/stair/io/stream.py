@@ -89,8 +89,9 @@ def _part(path: Path) -> Part:
 class Lengths(NamedTuple):
     """How long the texts of some columns are, in bytes."""
 
-    vector: int  # at most, of the rows that DuckDB hands on together
-    a_row: float  # on average
+    vector: int = 0  # at most, of the rows that DuckDB hands on together
+    a_row: float = 0.0  # on average
+    longest: str = ""  # the column that has the longest ones
 
 
 class Stream:
@@ -147,9 +148,20 @@ class Stream:
             with self._in_words():
                 found = self._con.execute(f"SELECT {asked} FROM {self._relation}").fetchall()[0]
             for k, name in enumerate(new):
-                self._lengths[name] = Lengths(int(found[2 * k]), float(found[2 * k + 1]))
+                self._lengths[name] = Lengths(int(found[2 * k]), float(found[2 * k + 1]), name)
         known = [self._lengths[name] for name in names if name in self._lengths]
-        return Lengths(sum(each.vector for each in known), sum(each.a_row for each in known))
+        if not known:
+            return Lengths()
+        return Lengths(
+            sum(each.vector for each in known),
+            sum(each.a_row for each in known),
+            max(known).longest,
+        )
+
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        with self._in_words():
+            return int(self._con.execute(f"SELECT count(*) FROM {self._relation}").fetchall()[0][0])
 
     def check(self) -> None:
         """Whether every file is still what it was."""

@@ -79,16 +79,14 @@ def rows_together(stream: Stream, names: Sequence[str]) -> int:
     return min(1 << 19, max(VECTOR, together // VECTOR * VECTOR))
 
 
-def sample_table(
-    stream: Stream, options: Options, most: int, seed: int, say: Progress
-) -> tuple[Look, list[str]]:
-    """A look at all rows, and the columns that were looked at."""
+def sample_table(stream: Stream, options: Options, most: int, seed: int, say: Progress) -> Look:
+    """A look at all rows."""
     wanted = options.wanted(stream.names, stream.source)
     rng = np.random.default_rng(seed)
     look = Look(Profile(), Sample(most))
     for batch in told_batches(stream, wanted, "pass 1, drawing a sample", say):
         look.add(batch, options.label, rng)
-    return look, wanted
+    return look
 
 
 def _rate(n_rows: int, seconds: float) -> str:

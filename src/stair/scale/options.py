@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from stair.errors import StairError, no_such_column
+from stair.io.stream import Stream
 from stair.scale.edges import BINS
 
 Progress: TypeAlias = Callable[[str], None]
@@ -19,6 +20,7 @@ LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half o
 # of its own limit (pages of a megabyte, packed and unpacked).
 BESIDES: Final = 350 * 10**6
 A_COLUMN: Final = 2 * 10**6
+COPIES: Final = 2  # of texts on their way from DuckDB to us: measured, with some to spare
 SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 
 
@@ -65,14 +67,34 @@ def read_memory(given: str | int | None) -> int:
     return size
 
 
-def check_room(memory: int, n_columns: int) -> None:
-    """Refuse what would not stay within the memory that is allowed."""
-    needed = BESIDES + A_COLUMN * n_columns
+def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 0) -> None:
+    """Refuse what would not stay within the memory that is allowed; a sample is held as well."""
+    needed = BESIDES + A_COLUMN * len(names)
     if memory < needed:
         raise StairError(
-            f"{n_columns:,} columns take about {needed / 1e9:.1f}GB to read, but memory is "
-            f"{memory / 1e9:.1f}GB; allow more with --memory, or leave columns out"
+            f"{len(names):,} columns take about {_gigabytes(needed)} to read, but memory is "
+            f"{_gigabytes(memory)}; allow more with --memory, or leave columns out"
         )
+    texts = stream.lengths(names)
+    where = texts.longest
+    if memory < needed + COPIES * texts.vector:
+        raise StairError(
+            f'the texts in "{where}" are so long that they take about '
+            f"{_gigabytes(needed + COPIES * texts.vector)} to read, but memory is "
+            f"{_gigabytes(memory)}; allow more with --memory, or leave them out with "
+            f"--exclude {where} (exclude=[...])"
+        )
+    held = int(min(sample, stream.n_rows()) * texts.a_row) if sample and texts.a_row else 0
+    if memory < needed + held:
+        raise StairError(
+            f'the texts in "{where}" are so long that a sample takes about {_gigabytes(held)}, but '
+            f"memory is {_gigabytes(memory)}; take fewer rows with --sample, allow more with "
+            f"--memory, or leave them out with --exclude {where} (exclude=[...])"
+        )
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.1f}GB"
 
 
 def _physical() -> int:

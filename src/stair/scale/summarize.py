@@ -260,8 +260,9 @@ def _by_sample(
             spill=Path(folder),
         ) as stream,
     ):
-        check_room(read_memory(memory), len(options.wanted(stream.names, stream.source)))
-        look, wanted = sample_table(stream, options, most, seed, say)
+        wanted = options.wanted(stream.names, stream.source)
+        check_room(read_memory(memory), stream, wanted, sample=most)
+        look = sample_table(stream, options, most, seed, say)
 
         def count(judge: Judge) -> Any:
             parts = told_batches(stream, wanted, "pass 2, counting the rules", say)
@@ -293,7 +294,7 @@ def prepared(
                 memory=_for_duckdb(memory),
                 spill=folder / "spill",
             ) as stream:
-                check_room(memory, len(options.wanted(stream.names, stream.source)))
+                check_room(memory, stream, options.wanted(stream.names, stream.source))
                 if plan is None:
                     plan = look_at(stream, options, say)
                     save_plan(folder, plan)

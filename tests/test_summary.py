@@ -403,9 +403,13 @@ def test_columns_may_have_numbers_for_names() -> None:
         stair.summarize(frame, labels=2, include=[7])
 
 
-def test_the_verdict_is_no_attribute_even_where_it_is_included() -> None:
+def test_the_verdict_is_no_attribute_even_where_it_is_included(tmp_path: Path) -> None:
     """`include=["v", "y"], labels="y"` said that there is no column y."""
     table = {"v": np.arange(100), "w": np.arange(100) % 7, "y": np.arange(100) > 80}
     summary = stair.summarize(table, labels="y", include=["v", "y"])
     assert [field.name for field in summary.fields] == ["v"]
     assert summary.left_out == {"y": "it is the verdict"}
+    io.write_table(tmp_path / "t.csv", {name: np.asarray(v) for name, v in table.items()})
+    for include in (["v", "y"], "v"):
+        large = stair.summarize(tmp_path / "t.csv", labels="y", include=include, engine="duckdb")
+        assert [field.name for field in large.fields] == ["v"]

@@ -331,7 +331,8 @@ def summarize(
         return summarize_large(
             data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
             max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
-            include=include, exclude=exclude, kinds=kinds, time_parts=time_parts,
+            include=None if include is None else [n for n in io.named(include) if n != labels],
+            exclude=io.named(exclude), kinds=kinds, time_parts=time_parts,
             validate=validate, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,

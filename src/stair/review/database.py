@@ -97,7 +97,7 @@ def _prepare(connection: sqlite3.Connection, name: str, patience: float) -> None
 def _check(connection: sqlite3.Connection, name: str) -> None:
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
-        raise damaged(name, str(found))
+        raise damaged(name, str(found).rpartition("*\n")[2])
     made = dict(connection.execute("SELECT sql, type FROM sqlite_master"))
     if not set(STATEMENTS) <= set(made) or "trigger" in made.values():
         raise damaged(name, "its tables are not those of a file of verdicts")
@@ -134,6 +134,8 @@ def in_words(path: Path, patience: float) -> Iterator[None]:
         else:
             words = f"cannot use {name}: {error}."
         raise StairError(words) from error
+    except UnicodeDecodeError as error:  # in what SQLite itself has to say about a broken file
+        raise damaged(name, "there is text in it that is not UTF-8") from error
 
 
 def _in_one_file(connection: sqlite3.Connection, name: str, patience: float) -> None:

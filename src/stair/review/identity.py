@@ -19,7 +19,7 @@ from stair.io.arrays import from_array
 
 SIZE = 16  # bytes; no two groups of rows will share a fingerprint by chance
 CHUNK = 1 << 16
-KINDS = {"f": "float", "i": "int", "b": "bool", "M": "time"}
+KINDS = {"f": "float", "i": "int", "u": "large", "b": "bool", "M": "time"}
 
 
 def fingerprint_of_rows(rows: NDArray[Any]) -> str:
@@ -63,8 +63,8 @@ def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
     digest = hashlib.blake2b(f"{kind} {len(values)}:".encode(), digest_size=SIZE)
     for start in range(0, len(values), CHUNK):
         part = values[start : start + CHUNK]
-        if kind == "text":
-            texts = part.tolist()
+        if kind in ("text", "whole", "large"):
+            texts = [v if v is None else str(v) for v in part.tolist()]
             # Lengths tell where each text ends, so that no two columns run together alike.
             lengths = [-1 if v is None else len(v) for v in texts]
             digest.update(np.array(lengths, dtype="<i8").tobytes())
@@ -88,8 +88,8 @@ def _plain(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], str]:
         kinds = set(map(type, values.tolist())) - {type(None)}
         if kinds <= {str}:
             return values, "text"
-        if kinds == {bool}:
-            return values, "truth"
+        if kinds in ({bool}, {int}):
+            return values, "truth" if kinds == {bool} else "whole"
     elif values.dtype.kind in KINDS and values.dtype.kind != "M":
         return values, KINDS[values.dtype.kind]
     plain = from_array(name, values)[0]

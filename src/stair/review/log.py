@@ -13,6 +13,8 @@ Verdict = Literal["outlier", "inlier", "unsure", "none"]
 """True outliers, a false alarm, unsure, or withdrawn."""
 VERDICTS: tuple[Verdict, ...] = ("outlier", "inlier", "unsure", "none")
 Kind = Literal["rule", "row", "rules", "undo"]
+LONGEST_NOTE: Final = 10_000
+LONGEST_TEXT: Final = 1_000_000
 NOBODY: Final = "stair"  # who does what no person asked for
 
 
@@ -38,6 +40,8 @@ def is_sound(event: Event) -> bool:
     """Whether an event can have been written by us, whatever has become of the file since."""
     numbers = (event.id, event.n_rows, event.batch)
     if event.kind not in get_args(Kind) or min(numbers) < 0 or not 0 < event.batch <= event.id:
+        return False
+    if len(event.note) > LONGEST_NOTE or len(event.text) > LONGEST_TEXT:
         return False
     if event.kind == "undo":
         return event.undoes is not None and 0 < event.undoes < event.id

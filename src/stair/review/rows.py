@@ -371,7 +371,10 @@ def _rank(values: list[Any]) -> _Ranked:
 
 
 def _order(distinct: list[Any]) -> NDArray[np.int32]:
-    """The places of different values, sorted by their text without case, then by themselves."""
+    """The places of different values, sorted by their text without case, then by themselves; whole
+    numbers by themselves."""
+    if set(map(type, distinct)) == {int}:
+        return np.array(sorted(range(len(distinct)), key=distinct.__getitem__), dtype=np.int32)
     folded = [str(v).casefold() for v in distinct]
     pieces = [folded[start : start + CHUNK] for start in range(0, len(folded), CHUNK)]
     different: set[str] = set()

@@ -28,6 +28,8 @@ from stair.review.database import (
 )
 from stair.review.identity import fingerprint_of_rows, fingerprint_of_table
 from stair.review.log import (
+    LONGEST_NOTE,
+    LONGEST_TEXT,
     NOBODY,
     VERDICTS,
     Carried,
@@ -51,9 +53,7 @@ __all__ = [
     "fingerprint_of_table",
 ]
 
-LONGEST_NOTE: Final = 10_000
 LONGEST_NAME: Final = 200
-LONGEST_TEXT: Final = 1_000_000
 MOST_ROWS: Final = 100_000  # decided at once
 LARGEST: Final = 2**63 - 1  # that SQLite can hold
 
@@ -306,8 +306,10 @@ class Store:
         return [self._event(row) for row in found]
 
     def _next_id(self, connection: sqlite3.Connection) -> int:
-        found = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()
-        return int(found[0])
+        last = int(connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
+        if not 0 <= last < LARGEST - MOST_ROWS:
+            raise damaged(self.path.name, f"no event can follow the number {last}")
+        return last + 1
 
     def _insert(self, connection: sqlite3.Connection, events: Sequence[Event], key: str) -> None:
         marks = ", ".join("?" * 14)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -334,3 +337,24 @@ def test_values_that_were_read_are_not_read_again() -> None:
     assert schema.read(values) is values
     assert schema.read(from_object({"v": [1, 2]}))["v"].tolist() == ["1", "2"]
     assert RuleSet((), (0,), schema, 0, (1.0,)).predict({"v": []}).tolist() == []
+
+
+def test_decimals_are_read_alike_wherever_they_come_from(tmp_path: Path) -> None:
+    """Arrow rounds 4.35 to another float than everybody else, and ids of a decimal type with 20
+    digits, as databases give them, were merged."""
+    prices = [Decimal(n) / 100 for n in range(100, 1100)]
+    ids = [2**63 + n for n in range(1000)]
+    arrow = pa.table(
+        {
+            "price": pa.array(prices, pa.decimal128(20, 2)),
+            "id": pa.array(list(map(Decimal, ids)), pa.decimal128(20, 0)),
+        }
+    )
+    pq.write_table(arrow, tmp_path / "t.parquet")
+    frames = [
+        from_object(arrow), from_object(pl.DataFrame(arrow)), read(tmp_path / "t.parquet"),
+        from_object({"price": prices, "id": list(map(Decimal, ids))}),
+    ]  # fmt: skip
+    for frame in frames:
+        assert frame.columns["price"].tolist() == [float(price) for price in prices]
+        assert frame.columns["id"].tolist() == ids

@@ -73,7 +73,7 @@ def from_values(values: Sequence[Any]) -> Loaded:
     missing = bool(absent.any())
     if not found:
         return np.full(len(values), math.nan), ""
-    if found == {"int"}:
+    if found == {"int"} or (found <= {"int", "real"} and _are_wide(present)):
         return whole_column(
             [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
         )
@@ -201,13 +201,19 @@ def from_series(name: str, series: Any) -> Loaded:
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         return from_array(name, utc.to_numpy())[0], "zoned"
-    if dtype.is_decimal():
-        return from_array(name, series.cast(nw.Float64).to_numpy())
     if isinstance(dtype, nw.Boolean | nw.Datetime | nw.Duration | nw.Date | nw.String):
         return from_array(name, series.to_numpy())
-    # Nested, categorical and unknown types: to_numpy is not faithful for all of them (an Arrow
-    # dictionary loses its nulls), so that their values are taken one by one.
+    # Decimals, nested, categorical and unknown types: to_numpy is not faithful for all of them (an
+    # Arrow dictionary loses its nulls, and Arrow's decimals are not rounded to the nearest float),
+    # so that their values are taken one by one.
     return from_values(series.to_list())
+
+
+def _are_wide(values: Sequence[Any]) -> bool:
+    """Whether these are whole numbers some of which a float would round."""
+    if not any(abs(v) > 2**53 for v in values):
+        return False
+    return all(math.isfinite(v) and v == int(v) for v in values)
 
 
 def _is_wide(series: Any) -> bool:

@@ -143,8 +143,10 @@ def sql_shape(declared: str) -> tuple[str, str]:
     """What a column of a DuckDB type becomes, and the expression that makes it so."""
     if declared in _SQL_KINDS:
         return _SQL_KINDS[declared]
-    if re.fullmatch(r"DECIMAL\([0-9]+,[0-9]+\)", declared):
-        return "float", "CAST({0} AS DOUBLE)"
+    if decimal := re.fullmatch(r"DECIMAL\(([0-9]+),[0-9]+\)", declared):
+        if int(decimal[1]) <= 15:  # rounded once, and correctly
+            return "float", "CAST({0} AS DOUBLE)"
+        return "wide", "CAST({0} AS VARCHAR)"
     if re.fullmatch(r"DATE|TIMESTAMP(_[A-Z]+)?", declared):
         return "date", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMP)")
     if re.fullmatch(r"TIMESTAMP(_[A-Z]+)? WITH TIME ZONE|TIMESTAMPTZ(_[A-Z]+)?", declared):

@@ -167,7 +167,7 @@ def passes(work: str) -> dict[str, Any]:
     plan = load_plan(folder)
     assert plan is not None
     coding = plan.coding
-    totals = totals_of(folder, coding.sizes, len(plan.verdict.classes))
+    totals = totals_of(folder, plan)
     assert totals is not None
     counter = CodesCounter(folder, coding.columns, coding.sizes, totals)
     half = np.array([coding.sizes[2] // 2, -1, -1], dtype=np.int32)

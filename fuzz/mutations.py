@@ -8,7 +8,12 @@ from importlib.util import find_spec
 from typing import Any
 
 # Each has run(n, seed) -> (Result, findings with the damaged text), and its share of the files.
-MODULES = {"fuzz.rules_files": 1.0, "fuzz.files": 0.1, "fuzz.review_files": 0.1}
+MODULES = {
+    "fuzz.rules_files": 1.0,
+    "fuzz.files": 0.1,
+    "fuzz.review_files": 0.1,
+    "fuzz.work_folders": 0.1,
+}
 
 
 def run(n: int, seed: int, say: Any = print) -> tuple[Counter[str], list[tuple[Any, str]]]:

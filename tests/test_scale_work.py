@@ -134,7 +134,7 @@ def test_a_run_that_was_killed_while_it_wrote_codes(
     assert _same(rest, stair.summarize(pattern, **options))
     names = {path.name for path in next(work.iterdir()).iterdir()}
     kept = {f"part-{k}.parquet" for k in range(12)}
-    kept = kept if engine == "dask" else {"codes.parquet", "all-rows.npy"}
+    kept = kept if engine == "dask" else {"codes.parquet", "all-rows.npy", "codes.json"}
     assert names == {"plan.json", "levels-10.json", "lock", *kept}
 
 
@@ -177,6 +177,35 @@ def test_what_is_damaged_is_made_anew(tmp_path: Path, work: Path) -> None:
             assert said[0] == "2 of 3 parts of an earlier run are there", what
             assert not any(message.startswith("level 1") for message in said)
         assert list(work.iterdir()) == [folder]
+
+
+def test_counts_of_another_run_are_noticed(tmp_path: Path, work: Path) -> None:
+    """The counts of all rows had no checksum, so that a changed bit chose another first split; and
+    levels did not know for which longest rule they were found."""
+    pattern = files(mixed(8), tmp_path / "data")
+    options = {**OPTIONS, "engine": "duckdb", "work": work}
+    whole = stair.summarize(pattern, **options)
+    (folder,) = work.iterdir()
+    path = folder / "all-rows.npy"
+    counts = np.load(path)
+    counts[0, counts[0, :, 0].argmax()] = 0
+    np.save(path, counts)
+    said: list[str] = []
+    assert _same(stair.summarize(pattern, progress=said.append, **options), whole)
+    assert said[0] == BINS_ARE_THERE
+    short = stair.summarize(pattern, max_rule_length=2, **{**options, "work": None})
+    shutil.copy(folder / "levels-10.json", folder / "levels-2.json")
+    assert _same(stair.summarize(pattern, max_rule_length=2, **options), short)
+
+
+def test_damaged_folders_give_the_same_rules_or_a_sentence() -> None:
+    """A few of those that `python -m fuzz` makes: bits, halves, files that are gone or in each
+    other's place, values that changed. One was a traceback: a folder named plan.json."""
+    from fuzz.work_folders import run
+
+    result, found = run(12, seed=34)
+    assert found == []
+    assert sum(n for name, n in result.tallies.items() if name.endswith("folders")) == 12
 
 
 def test_a_worker_that_cannot_reach_the_folder(

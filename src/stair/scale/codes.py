@@ -16,10 +16,12 @@ from stair.engines.counting import Block, Paths, count_block, n_cpus, no_counts,
 from stair.errors import StairError
 from stair.io.packages import reason
 from stair.objective import Counts
-from stair.scale.work import cannot_write
+from stair.scale.coding import Plan
+from stair.scale.work import NOT_WHOLE, cannot_write, file_digest, load, plan_digest, save
 
 CODES: Final = "codes.parquet"
 ROOT: Final = "all-rows.npy"
+SEAL: Final = "codes.json"
 BYTES_TOGETHER: Final = 24 << 20  # of a row group: what is held at once while counting
 MOST_TOGETHER: Final = 1 << 19  # rows
 
@@ -58,12 +60,13 @@ def rows_together(n_columns: int) -> int:
 
 @contextlib.contextmanager
 def writing_codes(
-    folder: Path, sizes: Sequence[int], n_classes: int, pool: ThreadPoolExecutor
+    folder: Path, plan: Plan, pool: ThreadPoolExecutor
 ) -> Iterator[Callable[[Block], None]]:
     """Takes blocks and counts them; the file is there when all of them are, or not at all."""
+    sizes = plan.coding.sizes
     n_columns = len(sizes)
     together = rows_together(n_columns)
-    counts = no_counts(1, sizes, n_classes, range(n_columns))
+    counts = no_counts(1, sizes, len(plan.verdict.classes), range(n_columns))
     beside = folder / "codes.part"
     writer: Any = None
     waiting: list[Block] = []
@@ -86,6 +89,7 @@ def writing_codes(
             flush()
 
     try:
+        (folder / SEAL).unlink(missing_ok=True)
         yield take
         flush()
         if writer is not None:
@@ -93,6 +97,7 @@ def writing_codes(
             writer = None
         np.save(folder / ROOT, counts)
         beside.replace(folder / CODES)
+        save(folder / SEAL, _seal(folder, plan))
     except OSError as error:
         raise cannot_write(folder, error) from error
     finally:
@@ -103,17 +108,25 @@ def writing_codes(
             beside.unlink()
 
 
-def totals_of(folder: Path, sizes: Sequence[int], n_classes: int) -> tuple[int, ...] | None:
-    """The rows of each class in the codes of a folder; None where they are not all there."""
-    if not (folder / CODES).exists():
-        return None
+def totals_of(folder: Path, plan: Plan) -> tuple[int, ...] | None:
+    """The rows of each class in the codes of a folder; None where they are not all there, or not
+    as this plan made them.
+
+    Checksums of pages are not enough: a changed header says how to read a page that is whole.
+    """
     try:
+        if load(folder / SEAL) != _seal(folder, plan):
+            return None
         counts = np.load(folder / ROOT, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except NOT_WHOLE:
         return None
-    if counts.shape != (1, sum(sizes), n_classes):
-        return None
-    return tuple(counts[0, : sizes[0]].sum(axis=0).tolist())
+    return tuple(counts[0, : plan.coding.sizes[0]].sum(axis=0).tolist())
+
+
+def _seal(folder: Path, plan: Plan) -> dict[str, str]:
+    """What names the codes and counts in a folder, and the plan that they were made by."""
+    files = {name: file_digest(folder / name) for name in (CODES, ROOT)}
+    return {"plan": plan_digest(plan), **files}
 
 
 class CodesCounter:
@@ -147,7 +160,7 @@ class CodesCounter:
         """Counted while the codes were written: that saves a pass."""
         try:
             counts: Counts = np.load(self._root, allow_pickle=False)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, EOFError) as error:
             raise StairError(
                 f'the counts in "{self._root.parent}" cannot be read ({reason(error)}); run again.'
             ) from error

@@ -37,12 +37,8 @@ def look_at(stream: Stream, options: Options, say: Progress) -> Plan:
 
 def write_codes(stream: Stream, plan: Plan, folder: Path, say: Progress) -> None:
     """The second pass: all rows as codes."""
-    coding, label = plan.coding, plan.coder.label
-    used = list(dict.fromkeys([label, *(field.source for field in coding.fields)]))
-    with (
-        ThreadPoolExecutor(n_cpus()) as pool,
-        writing_codes(folder, coding.sizes, len(plan.verdict.classes), pool) as take,
-    ):
+    used = list(dict.fromkeys([plan.coder.label, *(f.source for f in plan.coding.fields)]))
+    with ThreadPoolExecutor(n_cpus()) as pool, writing_codes(folder, plan, pool) as take:
         for batch in told_batches(stream, used, "pass 2, writing codes", say):
             take(plan.coder(batch, pool))
 

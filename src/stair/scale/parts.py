@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 import platform
 import secrets
@@ -17,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from stair.engines.counting import Block, code_type
 from stair.errors import StairError
 from stair.io.packages import reason
@@ -24,7 +27,7 @@ from stair.io.stream import files_of
 from stair.scale.codes import block_of, codes_table, codes_writer, rows_together
 from stair.scale.coding import Plan
 from stair.scale.options import Options
-from stair.scale.work import cannot_write, plan_digest, work_folder
+from stair.scale.work import NOT_WHOLE, cannot_write, plan_digest, work_folder
 
 KEY: Final = b"stair"  # in the metadata of a part: what it is a part of
 BESIDE: Final = ".part-"  # names of files that are not written to their end
@@ -54,14 +57,19 @@ class Shelf:
     def _path(self, k: int) -> Path:
         return self.folder / f"part-{k}.parquet"
 
-    def _mark(self, k: int) -> bytes:
-        return f"{self.plan} {k} {self.n_parts}".encode()
+    def _mark(self, k: int, block: Block) -> bytes:
+        """Of which plan it is which part, and what is in it: checksums of pages are not enough,
+        for a changed header says how to read a page that is whole."""
+        content = hashlib.sha256()
+        for array in (*block.codes, block.labels):
+            content.update(np.ascontiguousarray(array).data)
+        return f"{self.plan} {k} {self.n_parts} {content.hexdigest()}".encode()
 
     def keep(self, k: int, block: Block) -> None:
         """Write a part; it is there when all of it is, or not at all."""
         check_reach(self.folder)
         beside = self.folder / f"{BESIDE}{secrets.token_hex(8)}"
-        table = codes_table(block).replace_schema_metadata({KEY: self._mark(k)})
+        table = codes_table(block).replace_schema_metadata({KEY: self._mark(k, block)})
         try:
             with codes_writer(beside, table.schema) as writer:
                 writer.write_table(table, row_group_size=rows_together(len(self.sizes)))
@@ -77,12 +85,13 @@ class Shelf:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
         try:
             with parquet.ParquetFile(self._path(k), page_checksum_verification=True) as file:
-                if (file.schema_arrow.metadata or {}).get(KEY) != self._mark(k):
+                mark = (file.schema_arrow.metadata or {}).get(KEY, b"")
+                if not mark.startswith(f"{self.plan} {k} {self.n_parts} ".encode()):
                     return None
                 block = block_of(file.read())
-        except (OSError, pyarrow.ArrowException):
+        except (OSError, pyarrow.ArrowException, *NOT_WHOLE):
             return None
-        return block if self._fits(block) else None
+        return block if self._fits(block) and mark == self._mark(k, block) else None
 
     def _fits(self, block: Block) -> bool:
         """Whether there is a count for each code: who counts does not look again."""

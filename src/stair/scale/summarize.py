@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +17,7 @@ from stair.labels import Labels
 from stair.learn import Learner
 from stair.levels import Known
 from stair.scale.codes import CodesCounter, totals_of
-from stair.scale.coding import Coded, Plan
+from stair.scale.coding import Coded
 from stair.scale.duckdb import look_at, sample_table, told_batches, write_codes
 from stair.scale.options import (
     ENGINES,
@@ -33,10 +32,9 @@ from stair.scale.sample import Judge, add_tallies, learn_from_sample
 from stair.scale.work import (
     BINS_ARE_THERE,
     CODES_ARE_THERE,
+    Levels,
     forget,
-    load_levels,
     load_plan,
-    save_levels,
     save_plan,
     work_folder,
 )
@@ -216,8 +214,8 @@ def _by_level(
     """The rules; levels that are done are kept in the folder and found there again."""
     known, keep = Known(), None
     if folder is not None:
-        place = (folder, limits.max_rule_length, coded.totals)
-        known, keep = load_levels(*place), partial(save_levels, *place)
+        levels = Levels.at(folder, coded, limits.max_rule_length)
+        known, keep = levels.load(), levels.save
     learned = learn_rules(counter, coded, limits, counts_at_once, say, known, keep)
     return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
@@ -285,7 +283,7 @@ def prepared(
     about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
     with work_folder(work, about) as folder:
         plan = load_plan(folder)
-        totals = None if plan is None else _totals(folder, plan)
+        totals = None if plan is None else totals_of(folder, plan)
         if plan is None or totals is None:
             with open_stream(
                 data,
@@ -301,14 +299,12 @@ def prepared(
                 else:
                     say(BINS_ARE_THERE)
                 write_codes(stream, plan, folder, say)
-            totals = _totals(folder, plan) or ()
+            totals = totals_of(folder, plan)
+            if totals is None:
+                raise StairError(f'the codes in "{folder}" are gone; run again to make them anew.')
         else:
             say(CODES_ARE_THERE)
         yield folder, plan.coded(totals)
-
-
-def _totals(folder: Path, plan: Plan) -> tuple[int, ...] | None:
-    return totals_of(folder, plan.coding.sizes, len(plan.verdict.classes))
 
 
 def _check(

@@ -15,7 +15,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from stair.io import atomic_write
 from stair.io.packages import reason
 from stair.labels import Labels
 from stair.levels import Known
-from stair.scale.coding import Coder, Coding, Plan
+from stair.scale.coding import Coded, Coder, Coding, Plan
 from stair.schema import Field
 from stair.search import Split
 
@@ -99,7 +99,7 @@ def cannot_write(folder: Path, error: BaseException) -> StairError:
     )
 
 
-def _save(path: Path, document: Any) -> None:
+def save(path: Path, document: Any) -> None:
     """Never half of it, and with a digest, so that damage is noticed."""
     try:
         atomic_write(path, json.dumps({"digest": _digest(document), "found": document}))
@@ -107,7 +107,7 @@ def _save(path: Path, document: Any) -> None:
         raise cannot_write(path.parent, error.__cause__ or error) from error
 
 
-def _load(path: Path) -> Any:
+def load(path: Path) -> Any:
     """What was saved; a ValueError where it is not that any more."""
     held = json.loads(path.read_text(encoding="utf-8"))
     if held["digest"] != _digest(held["found"]):
@@ -119,19 +119,25 @@ def _digest(document: Any) -> str:
     return hashlib.sha256(json.dumps(document).encode()).hexdigest()
 
 
-_NOT_WHOLE: Final = (OSError, ValueError, KeyError, TypeError, IndexError)
+NOT_WHOLE: Final = (OSError, ValueError, KeyError, TypeError, IndexError)  # of what is loaded
 PLAN: Final = "plan.json"
 
 
 def save_plan(folder: Path, plan: Plan) -> None:
     """What the first pass has found. Levels that belong to another plan go."""
     forget(folder)
-    _save(folder / PLAN, _plan_to_json(plan))
+    save(folder / PLAN, {"of": folder.name, "plan": _plan_to_json(plan)})
 
 
 def plan_digest(plan: Plan) -> str:
     """What names a plan: two with the same make the same codes."""
     return _digest(_plan_to_json(plan))
+
+
+def file_digest(path: Path) -> str:
+    """What names the bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -156,7 +162,10 @@ def _plan_to_json(plan: Plan) -> dict[str, Any]:
 def load_plan(folder: Path) -> Plan | None:
     """What an earlier run has left, or None where it left nothing that is whole."""
     try:
-        found = _load(folder / PLAN)
+        held = load(folder / PLAN)
+        if held["of"] != folder.name:  # it was put here from elsewhere
+            return None
+        found = held["plan"]
         fields = tuple(Field(**each) for each in found["fields"])
         columns, edges = zip(*map(_column_from_json, found["columns"]), strict=True)
         verdict = Labels(
@@ -169,14 +178,17 @@ def load_plan(folder: Path) -> Plan | None:
             coder, verdict, found["left_out"], tuple(found["names"]), found["source"],
             tuple(found["read"]),
         )  # fmt: skip
-    except _NOT_WHOLE:
+    except NOT_WHOLE:
         return None
 
 
 def forget(folder: Path) -> None:
     """Remove what was found out, before something else is."""
     for old in (folder / PLAN, *folder.glob("levels-*.json")):
-        old.unlink(missing_ok=True)
+        try:
+            old.unlink(missing_ok=True)
+        except OSError as error:  # a folder by that name
+            raise cannot_write(folder, error) from error
 
 
 def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
@@ -203,35 +215,50 @@ def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
     return Binned(inner, tops, tuple(found.get("bottoms", tops))), tops[:-1]
 
 
-def save_levels(folder: Path, max_rule_length: int, totals: tuple[int, ...], known: Known) -> None:
-    """The divisions that are known; they depend on the longest rule and on no other setting."""
-    document = {
-        "totals": totals,
-        "passes": known.n_passes,
-        "divisions": {
-            path: None if division is None else [
-                list(division.split), division.below, division.above, division.left,
-                division.right, division.has_missing, division.left_counts,
-            ]
-            for path, division in known.divisions.items()
-        },
-    }  # fmt: skip
-    _save(folder / f"levels-{max_rule_length}.json", document)
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Where the divisions of a table's codes are kept; they depend on the longest rule and on no
+    other setting."""
 
+    path: Path
+    of: str  # what names codes and longest rule
 
-def load_levels(folder: Path, max_rule_length: int, totals: tuple[int, ...]) -> Known:
-    """What is known of codes with so many rows of each class."""
-    try:
-        found = _load(folder / f"levels-{max_rule_length}.json")
-        if tuple(found["totals"]) != totals:
-            return Known()
-        divisions = {
-            path: None if each is None else Division(
-                Split(*each[0]), each[1], each[2], tuple(each[3]), tuple(each[4]), each[5],
-                tuple(each[6]),
-            )
-            for path, each in found["divisions"].items()
+    @classmethod
+    def at(cls, folder: Path, coded: Coded, max_rule_length: int) -> Levels:
+        columns = list(map(_column_to_json, coded.coding.columns, coded.coding.edges))
+        about = [columns, coded.classes, coded.positive, coded.totals, max_rule_length]
+        return cls(folder / f"levels-{max_rule_length}.json", _digest(about))
+
+    def save(self, known: Known) -> None:
+        """The divisions that are known."""
+        document = {
+            "of": self.of,
+            "passes": known.n_passes,
+            "divisions": {
+                path: None if division is None else [
+                    list(division.split), division.below, division.above, division.left,
+                    division.right, division.has_missing, division.left_counts,
+                ]
+                for path, division in known.divisions.items()
+            },
         }  # fmt: skip
-        return Known(divisions, found["passes"])
-    except _NOT_WHOLE:
-        return Known()
+        save(self.path, document)
+
+    def load(self) -> Known:
+        """What an earlier run has left; nothing where it is not whole, or of other codes."""
+        try:
+            found = load(self.path)
+            return _known(found) if found["of"] == self.of else Known()
+        except NOT_WHOLE:
+            return Known()
+
+
+def _known(found: Any) -> Known:
+    divisions = {
+        path: None if each is None else Division(
+            Split(*each[0]), each[1], each[2], tuple(each[3]), tuple(each[4]), each[5],
+            tuple(each[6]),
+        )
+        for path, each in found["divisions"].items()
+    }  # fmt: skip
+    return Known(divisions, found["passes"])

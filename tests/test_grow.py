@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -205,13 +206,18 @@ def test_the_floor_stops_the_growth_and_keeps_no_more_than_it_needs() -> None:
 
 @EVERY
 @given(labelled())
-def test_a_length_budget_is_kept_and_costs_no_other_order(data: Labelled) -> None:
-    """Q2 of the paper stops at a total length: the same steps, cut off."""
+def test_a_length_budget_is_kept_and_used_up(data: Labelled) -> None:
+    """The same steps as without a budget, up to the first split that does not fit; that one is
+    passed over. Growth once ended there, while others still fitted."""
     full = _grown(data)
     for budget in (0, 3, 8):
         growth = _grown(data, max_total_length=budget)
         assert all(step.total_length <= budget for step in growth.steps)
-        assert growth.steps == full.steps[: len(growth.steps)]
+        same = sum(1 for _ in takewhile(lambda step: step.total_length <= budget, full.steps))
+        assert growth.steps[:same] == full.steps[:same]
+        length = growth.steps[-1].total_length if growth.steps else 0
+        left = [node.split for node in growth.leaves(len(growth.steps)) if node.split is not None]
+        assert growth.floor_reached or all(length + s.extra_length > budget for s in left)
 
 
 def test_a_tie_is_an_inlier_and_the_root_says_inlier() -> None:

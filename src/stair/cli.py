@@ -432,10 +432,15 @@ def _table_of(file: Path) -> str:
 
 def _floor_message(summary: Summary) -> str:
     longest = summary.settings["max_rule_length"]
+    most = summary.settings.get("max_total_length")
+    limits = f"at most {longest} attributes"
     advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
+    if most is not None:
+        limits += f" and a total length of at most {most}"
+        advice = "Try a larger --max-total-length"
     return (
-        f"{summary.score_name} {summary.score:.2f} is the best that rules of at most {longest} "
-        f"attributes reach here (asked for more than {summary.min_score:.2f}). {advice}."
+        f"{summary.score_name} {summary.score:.2f} is the best that was found with rules of "
+        f"{limits} (asked for more than {summary.min_score:.2f}). {advice}."
     )
 
 

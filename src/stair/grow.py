@@ -211,6 +211,7 @@ def grow(
 
     `positive` is the outlier class, scored by F1; None means accuracy. The paper looks at the
     score only after all splits that one M allows; of these we keep no more than the floor needs.
+    A split that would make the total length larger than `max_total_length` is passed over.
     If the floor cannot be reached, the best score on the way is kept (the shortest of equals).
     """
     return grow_forest(
@@ -255,13 +256,13 @@ def grow_forest(
 
     def cheapest() -> float | None:
         """The boundary stabilizer of the cheapest split that fits; None where there is none."""
-        if not heap:
-            return None
-        split = heap[0][2].split
-        assert split is not None
-        if max_total_length is not None and length + split.extra_length > max_total_length:
-            return None
-        return boundary_stabilizer(total, length, split.price)
+        while heap:
+            split = heap[0][2].split
+            assert split is not None
+            if max_total_length is None or length + split.extra_length <= max_total_length:
+                return boundary_stabilizer(total, length, split.price)
+            heapq.heappop(heap)  # rules only get longer: it will never fit
+        return None
 
     def apply(node: Node, split: Split, tree: int) -> None:
         if node.children is None:

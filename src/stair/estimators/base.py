@@ -144,7 +144,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
-            f"{what} {self.score_:.3f} is the best that these rules reach "
+            f"{what} {self.score_:.3f} is the best that was found "
             f"(asked for more than {self.min_score:g}); kept them anyway"
         )
 

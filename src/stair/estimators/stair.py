@@ -28,7 +28,7 @@ class Stair(TreeClassifier):
     max_rule_length : int
         The most attributes that one rule may have (the paper's L_m).
     max_total_length : int or None
-        Stop before the total length of all rules would be larger than this.
+        Splits that would make the total length of all rules larger than this are passed over.
     refine : bool
         Whether several trees are grown past the floor and pruned back to it, and the shortest is
         kept: still disjoint rules over all rows, but fewer of them.
@@ -157,6 +157,6 @@ class Stair(TreeClassifier):
             limits.append(f"a total length of at most {self.max_total_length}")
         what = "F1" if self._positive is not None else "accuracy"
         return (
-            f"{what} {self.score_:.3f} is the best that rules of {' and '.join(limits)} reach here "
-            f"(asked for more than {self.min_score:g}); kept them anyway"
+            f"{what} {self.score_:.3f} is the best that was found with rules of "
+            f"{' and '.join(limits)} (asked for more than {self.min_score:g}); kept them anyway"
         )

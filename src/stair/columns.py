@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.decimals import shortest_between
+from stair.names import name_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,13 @@ class Binned:
 
 
 Column: TypeAlias = Numbers | Times | Categories | Term | Absence | Binned
+
+
+def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:
+    """Columns by name, and the terms of one text by theirs; its absence comes first."""
+    texts = [column.term if isinstance(column, Term) else "" for column in columns]
+    keys = [(name_order(c.name), name_order(text)) for c, text in zip(columns, texts, strict=True)]
+    return np.array(sorted(range(len(columns)), key=keys.__getitem__), dtype=np.int64)
 
 
 def roundest_time(below: int, above: int) -> np.datetime64:

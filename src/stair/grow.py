@@ -141,7 +141,8 @@ class Search:
     def __init__(self, engine: Engine, max_rule_length: int) -> None:
         self._engine = engine
         self._max_rule_length = max_rule_length
-        self._all = np.arange(len(engine.attributes), dtype=np.int64)
+        self._all = engine.order
+        self._place = np.argsort(engine.order)
         self._all_listed: list[int] = self._all.tolist()
         self._bits = entropy_scale(engine.n_classes)
         self._columns_of: dict[int, list[int]] = {}
@@ -152,7 +153,12 @@ class Search:
         """The columns that a rule may use: once it is full, only those of its own attributes."""
         if node.length < self._max_rule_length:
             return self._all
-        return np.array(sorted(node.used), dtype=np.int64)
+        used = np.array(list(node.used), dtype=np.int64)
+        return used[np.argsort(self._place[used])]
+
+    def rank(self, split: Split) -> tuple[float, float, int, int]:
+        """Splits in the order in which they are taken: the written rule for ties."""
+        return (split.price, -split.gain, int(self._place[split.column]), split.cut)
 
     def used_with(self, node: Node, split: Split) -> frozenset[int]:
         """The columns of a rule's attributes after a split."""
@@ -252,7 +258,7 @@ def grow_forest(
         if node.children is None:
             node.split = searches[tree].best(node)
         if node.split is not None:
-            heapq.heappush(heap, (node.split.rank, next(births), node, tree))
+            heapq.heappush(heap, (searches[tree].rank(node.split), next(births), node, tree))
 
     def cheapest() -> float | None:
         """The boundary stabilizer of the cheapest split that fits; None where there is none."""

@@ -15,6 +15,7 @@ from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
 from stair.grow import grow
 from stair.local import LocalRuleSet, Partition
+from stair.names import in_name_order, name_order
 from stair.objective import f1, reaches
 from stair.partition import FloorOn, Local, learn_local
 from stair.rules import Leaf, Rule, rule_set_of
@@ -22,6 +23,9 @@ from stair.space import Space, space_of
 from stair.table import Table
 
 STARTS: Final = (2, 4, 8)
+# k-means is drawn anew as often as this many values may be looked at, and no more than so often.
+VALUES: Final = 2_000_000
+MOST_DRAWS: Final = 3
 # λ. Large enough that most rows stay with their nearest center even where the floor is on the
 # assigned score (experiments/results/q4.md has the shares), small enough to move some.
 LOCALITY: Final = 2.0
@@ -51,20 +55,30 @@ def local_rules(
             f"n_partitions={n_partitions} is more than the {table.n_rows} rows; "
             "expected at most one partition for each row"
         )
+    # The same rows in any order are the same to every draw and every sum.
+    rows = np.lexsort((codes, *table.codes.T))
+    table = Table(table.schema, table.columns, table.codes[rows], table.values.take(rows))
+    codes = codes[rows]
     space = space_of(
-        [(f.name, f.kind) for f in table.schema.fields],
+        [
+            (table.schema.fields[k].name, table.schema.fields[k].kind)
+            for k in in_name_order(table.schema.names)
+        ],
         table.values.__getitem__,
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
     )
     places = space.place(table.values.__getitem__)
     starts = STARTS if n_partitions == "auto" else (n_partitions,)
+    draws = min(max(VALUES // table.codes.size, 1), MOST_DRAWS)
     found = [
         learn_local(
             table, places, codes, len(classes), positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, n_partitions=min(n, table.n_rows),
-            locality=locality, floor_on=floor_on, max_rounds=max_rounds, seed=seed, say=say,
+            locality=locality, floor_on=floor_on, max_rounds=max_rounds, seed=(seed, draw),
+            say=say,
         )
         for n in starts
+        for draw in range(draws)
     ]  # fmt: skip
 
     def rank(local: Local) -> tuple[bool, float]:
@@ -128,7 +142,7 @@ def describe(table: Table, inside: NDArray[np.bool_]) -> str:
         return rule
     differences = sorted(
         (d for f in table.schema.fields if (d := _difference(table, f.name, f.kind, inside))),
-        key=lambda pair: -pair[0],
+        key=lambda pair: (-pair[0], name_order(pair[1])),
     )
     return ", ".join(words for _, words in differences[:MOST_DIFFERENCES])
 

@@ -37,11 +37,6 @@ class Split(NamedTuple):
     def price(self) -> float:
         return price(self.extra_length, self.gain)
 
-    @property
-    def rank(self) -> tuple[float, float, int, int]:
-        """Splits in the order in which they are taken: the written rule for ties."""
-        return (self.price, -self.gain, self.column, self.cut)
-
 
 class Found(NamedTuple):
     """What an engine says about a rule's columns: gain (NaN for no cut), cut and missing side."""
@@ -61,13 +56,14 @@ def best_split(
 ) -> Split | None:
     """The cheapest split of a rule, or None where no column gains more than rounding (`tiny`).
 
-    `columns` are those that the rule may use, in ascending order, and `used` those on attributes
-    that it has already. Gains are in bits; purity counts them in units of so many `bits`.
+    `columns` are those that the rule may use, in the order that breaks ties, and `used` those on
+    attributes that it has already. Gains are in bits; purity counts them in units of so many
+    `bits`.
     """
     best_used, best_new = tiny, tiny
     at_used, at_new = -1, -1
     for k, (column, gain) in enumerate(zip(columns, found.gains, strict=True)):
-        if column in used:  # strictly better only: the lowest column of equals wins
+        if column in used:  # strictly better only: the first of equals wins
             if gain > best_used:
                 best_used, at_used = gain, k
         elif gain > best_new:
@@ -85,7 +81,7 @@ def best_split(
     ]
     if len(candidates) < 2:
         return candidates[0] if candidates else None
-    return min(candidates, key=lambda split: split.rank)
+    return min(candidates, key=lambda split: (split.price, -split.gain))
 
 
 def best_cut(counts: Counts, missing: Counts, table: Logs) -> Cut | None:

@@ -34,11 +34,8 @@ class Blinkered:
     """An engine that shows each rule only some of its columns."""
 
     def __init__(self, engine: Engine, random: np.random.Generator) -> None:
-        self.n_classes, self.attributes, self.unit = (
-            engine.n_classes,
-            engine.attributes,
-            engine.unit,
-        )
+        self.n_classes, self.attributes = engine.n_classes, engine.attributes
+        self.order, self.unit = engine.order, engine.unit
         self._engine, self._random = engine, random
 
     def root(self) -> Group:

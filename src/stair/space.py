@@ -22,6 +22,10 @@ Matrix: TypeAlias = NDArray[np.float64]
 
 # A category that few rows have tells little about where rows lie.
 MOST_CATEGORIES = 50
+# Numbers from here on are not centred: the difference of two may be infinite.
+LARGE = 1e307
+# The farthest that a row may lie from the center: squares of it still add up.
+FAR = 1e140
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,11 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
     if not seen.size:
         return Axis(name, kind)
     low, center, high = np.percentile(seen, [25, 50, 75])
-    return Axis(name, kind, float(center), float(high - low) or 1.0)
+    peak = float(np.abs(seen).max())
+    if peak > LARGE:  # no difference may be infinite, and no square of one
+        center, low, high = 0.0, low / 2, high / 2
+    scale = max(float(high - low), peak / FAR)
+    return Axis(name, kind, float(center), scale or 1.0)
 
 
 def squared_distances(places: Matrix, centers: Matrix) -> Matrix:

@@ -21,6 +21,7 @@ from stair.conversion import EXACT, Part, is_missing, type_of_column
 from stair.errors import StairError, no_such_column
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
+from stair.names import in_name_order
 from stair.schema import KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
@@ -224,7 +225,8 @@ def encode(
         columns.append(column)
         codes.append(code)
 
-    for attribute, field in enumerate(schema.fields):
+    for attribute in in_name_order(schema.names):  # what is equally good is chosen by name
+        field = schema.fields[attribute]
         array, name = values[field.name], field.name
         if field.kind == "number":
             add(*_ranked(Numbers(name, attribute), array, is_missing(array)))

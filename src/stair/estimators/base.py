@@ -16,6 +16,7 @@ from stair.columns import Numbers
 from stair.conversion import EXACT
 from stair.errors import FloorNotReached, OutlierGuessed, StairError
 from stair.labels import outlier_of_two
+from stair.names import in_name_order
 from stair.objective import reaches, score_of
 from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
 from stair.schema import Schema
@@ -32,9 +33,10 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters()
         _check_exact(X)
-        values, targets = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
-        )
+        with np.errstate(invalid="ignore"):  # it adds up what may be 1e308 and −1e308
+            values, targets = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
+            )
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
@@ -90,9 +92,10 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
         _check_exact(X)
-        checked: NDArray[np.float64] = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-        )
+        with np.errstate(invalid="ignore"):
+            checked: NDArray[np.float64] = validate_data(
+                self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+            )
         return checked
 
     def _learn(
@@ -138,8 +141,12 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise StairError(f"two columns are called {twice!r}; rules need names of their own")
         return names
 
-    def _columns(self) -> list[Numbers]:
-        return [Numbers(name, j) for j, name in enumerate(self._names())]
+    def _in_name_order(self, X: NDArray[np.float64]) -> tuple[list[Numbers], NDArray[np.float64]]:
+        """The columns by name, so that it does not matter in which order X has them."""
+        names = self._names()
+        order = in_name_order(names)
+        columns = [Numbers(names[j], j) for j in order]
+        return columns, X if order == sorted(order) else X[:, order]
 
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"

@@ -61,8 +61,9 @@ class ID3(TreeClassifier):
     def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
+        columns, X = self._in_name_order(X)
         return id3_leaves(
-            X, labels, weights, self._columns(), positive=self._positive, min_score=self.min_score,
+            X, labels, weights, columns, positive=self._positive, min_score=self.min_score,
             start_depth=self.start_depth, max_depth=self.max_depth, random_state=self.random_state,
         )  # fmt: skip
 
@@ -108,7 +109,8 @@ class CART(TreeClassifier):
     def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
+        columns, X = self._in_name_order(X)
         return cart_leaves(
-            X, labels, weights, self._columns(), positive=self._positive, min_score=self.min_score,
+            X, labels, weights, columns, positive=self._positive, min_score=self.min_score,
             criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip

@@ -96,9 +96,10 @@ class DistilledStair(RuleClassifier):
     ) -> tuple[RuleSet, float]:
         names = self._names()
         effort: Any = self.effort
+        columns, values = self._in_name_order(X)
         found = distill(
-            self._columns(),
-            X,
+            columns,
+            values,
             labels,
             X,
             classes=tuple(self.classes_.tolist()),

@@ -97,12 +97,12 @@ class LocalStair(RuleClassifier):
     ) -> tuple[RuleSet, float]:
         del weights
         names = self._names()
-        columns = tuple(self._columns())
+        columns, codes = self._in_name_order(X)
         values = Values({name: X[:, j] for j, name in enumerate(names)}, len(X))
         floor_on: Any = self.floor_on
         n_partitions: Any = self.n_partitions
         rules, local = local_rules(
-            Table(Schema.of_numbers(names), columns, X, values),
+            Table(Schema.of_numbers(names), tuple(columns), codes, values),
             labels,
             tuple(self.classes_.tolist()),
             positive=self._positive,

@@ -128,7 +128,7 @@ class Stair(TreeClassifier):
     def _leaves(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
-        columns = self._columns()
+        columns, X = self._in_name_order(X)
         if self.refine:
             leaves, default, growth = shortest_tree(
                 lambda: MemoryEngine(columns, X, labels, len(self.classes_), weights),

@@ -79,7 +79,7 @@ def test_rules_that_speak_of_no_column_are_refused() -> None:
     rules = RuleSet((), (0, 1), (), 0, (1.0, 1.0), 1)
     with pytest.raises(StairError, match="speak of no column"):
         to_onnx(rules)
-    with pytest.raises(StairError, match="words and with numbers"):
+    with pytest.raises(StairError, match="its values are texts"):
         from stair.clauses import Among
 
         mixed = replace(

@@ -1,53 +1,80 @@
-"""What the rules need of a table: its columns, and the types of its categories."""
+"""What the rules need of a table, in a form that code outside of stair can read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from stair.clauses import Among
+from stair.clauses import Among, Interval
+from stair.conversion import EXACT, MEASURES
 from stair.errors import StairError
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
 
-CategoryType = Literal["words", "numbers", "flags", "mixed"]
-
 
 def needed_fields(rules: RuleSet) -> list[Field]:
-    """The fields that the rules, or the routing to them, speak of."""
-    return [field for field in rules.schema.fields if field.name in rules.used]
+    """The fields that the rules, or the routing to them, speak of.
 
-
-def category_types(rules: RuleSet) -> dict[str, CategoryType]:
-    """What the categories of each column are, as far as the rules name any.
-
-    It matters where numbers are categories: a missing one may be NaN.
+    Lists, records and mixed values are read by stair alone, so that no code can be written for
+    them; and rules that name values of another type than the column's would not mean the same.
     """
-    values: dict[str, list[Any]] = {}
+    needed = [field for field in rules.schema.fields if field.name in rules.used]
+    types = {field.name: field for field in needed}
+    for field in needed:
+        if field.type == "described":
+            raise StairError(
+                f'"{field.source}" has lists, records, bytes or values of several types, which '
+                "stair alone can read; leave the column out, or export text, markdown or json"
+            )
+    for feature, value in _named(rules):
+        field = types[feature]
+        is_text = field.type in ("text", "time") or field.part is not None
+        if isinstance(value, str) != is_text:
+            raise StairError(
+                f'the rules compare "{feature}" with {value!r}, but its values are '
+                f"{'texts' if is_text else 'no texts'}; learn the rules again"
+            )
+    return needed
+
+
+def _named(rules: RuleSet) -> Iterator[tuple[str, Any]]:
+    """Every category that the rules or their routing name, with its field."""
     for rule in rules.rules:
         for clause in rule.clauses:
             if isinstance(clause, Among):
-                values.setdefault(clause.feature, []).extend(clause.values)
+                yield from ((clause.feature, value) for value in clause.values)
     if isinstance(rules, LocalRuleSet):
         for axis in rules.space.axes:
             if axis.kind == "category":
-                values.setdefault(axis.feature, []).extend(axis.values)
-    return {feature: _type_of(named) for feature, named in values.items() if named}
+                yield from ((axis.feature, value) for value in axis.values)
 
 
-def _type_of(values: Sequence[Any]) -> CategoryType:
-    words = [isinstance(value, str) for value in values]
-    if any(words):
-        return "words" if all(words) else "mixed"
-    return "flags" if all(isinstance(value, bool) for value in values) else "numbers"
-
-
-def refuse_mixed(types: dict[str, CategoryType], what: str) -> None:
-    """For endings whose columns have one type."""
-    for feature, kind in types.items():
-        if kind == "mixed":
+def refuse_types(fields: Iterable[Field], types: Iterable[str], what: str) -> None:
+    """For endings that do not have such values."""
+    words = {**MEASURES, "time": "times as categories", "zoned": "times with a zone"}
+    refused = frozenset(types)
+    for field in fields:
+        if field.type in refused:
             raise StairError(
-                f'the rules compare "{feature}" with words and with numbers, but {what} has one '
-                "type; use another kind of export"
+                f'"{field.source}" has {words[field.type]}, which {what} cannot compare as the '
+                "rules do; use another kind of export"
+            )
+
+
+def refuse_wide(rules: RuleSet, what: str) -> None:
+    """For endings whose numbers are doubles: they cannot tell whole numbers beyond 2**53 apart."""
+    bounds = [
+        (clause.feature, bound)
+        for rule in rules.rules
+        for clause in rule.clauses
+        if isinstance(clause, Interval)
+        for bound in (clause.low, clause.high)
+        if isinstance(bound, int)
+    ]
+    for feature, value in (*bounds, *_named(rules)):
+        if isinstance(value, int | float) and abs(value) > EXACT:
+            raise StairError(
+                f'the rules compare "{feature}" with {value}, and {what} cannot tell whole numbers '
+                "beyond 2**53 apart; use another kind of export"
             )

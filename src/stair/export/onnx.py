@@ -11,6 +11,7 @@ the character U+FFFF, which no text may contain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Interval, Mentions, Period, folded
-from stair.conversion import WEEKDAYS
+from stair.conversion import MEASURES, WEEKDAYS
 from stair.errors import StairError
-from stair.export.needs import category_types, needed_fields, refuse_mixed
+from stair.export.needs import needed_fields, refuse_wide
 from stair.export.onnx_graph import Graph, input_of
 from stair.export.python import plain
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
@@ -68,12 +69,27 @@ def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
         else:
             values = rules.schema.read(table, {field.name})[field.name]
             if dtype == np.float64:
-                array = np.array([np.nan if v is None else v for v in values.tolist()], dtype=dtype)
+                array = np.array([_double(v) for v in values.tolist()], dtype=dtype)
             else:
+                if MISSING_TEXT in values.tolist():
+                    raise StairError(
+                        f'"{source}" has the text U+FFFF, which ONNX takes for missing'
+                    )
                 listed = [MISSING_TEXT if v is None else str(v) for v in values.tolist()]
                 array = np.array(listed, dtype=object)
         found[input_of(source)] = array[:, None]
     return found
+
+
+def _double(value: Any) -> float:
+    """A number as the model compares it: of two neighbours the upper one, which is on the same side
+    of every bound that is a double. A category that is no number is none of the known ones."""
+    if value is None or value != value:
+        return np.nan
+    if isinstance(value, str):
+        return np.inf
+    near = float(value)
+    return near if near >= value else math.nextafter(near, math.inf)
 
 
 def _labels(rules: RuleSet) -> NDArray[Any]:
@@ -91,8 +107,7 @@ class _Columns:
     """
 
     def __init__(self, rules: RuleSet) -> None:
-        self.types = category_types(rules)
-        refuse_mixed(self.types, "an input of ONNX")
+        refuse_wide(rules, "ONNX")
         self.inputs: dict[str, Any] = {}
         self.field_of: dict[str, Field] = {}
         self.parts: list[Field] = []
@@ -116,7 +131,7 @@ class _Columns:
     def _matrix_of(self, field: Field) -> tuple[str, Any]:
         if field.kind == "time" or field.part is not None:
             return "times", np.dtype(np.int64)
-        if field.kind == "number" or self.types.get(field.name) in ("numbers", "flags"):
+        if field.kind == "number" or field.type in ("number", "flag", *MEASURES):
             return "numbers", np.dtype(np.float64)
         return "texts", np.dtype(object)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from stair.clauses import Among, Clause, Mentions, folded
+from stair.clauses import Among, Clause, Interval, Mentions, folded
+from stair.conversion import MEASURES
 from stair.errors import StairError
+from stair.export import row_reader
 from stair.export.needs import needed_fields
-from stair.export.python import bounds, plain, prelude
+from stair.export.python import bounds, plain, prelude, reader_of, spelling
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
-from stair.export.written import Written, source
+from stair.export.written import NamedTools, Written, source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
@@ -34,15 +37,14 @@ def pandas_labels(rules: RuleSet, frame: Any) -> Any:
 
 def to_pandas(rules: RuleSet) -> str:
     """The source of `label(df)`, `rule_number(df)` and `masks(df)`; needs pandas alone."""
-    tools: Any = _Named()
+    tools = NamedTools()
     needed = needed_fields(rules)
     columns = {field.name: Written(f"x{k}") for k, field in enumerate(needed, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
     lines = [
         '"""Rules written by stair, for a pandas DataFrame df: df[masks(df)[0]] is rule 1."""',
         "",
-        "from datetime import datetime",
-        prelude("pandas_reader"),
+        prelude("row_reader", "pandas_reader"),
         f"LABELS = {labels!r}  # the first where no rule covers the row",
         "",
         "",
@@ -79,14 +81,7 @@ def _tools() -> Any:
         from stair.export import pandas_reader
     except ImportError:
         raise StairError("this needs pandas: pip install pandas") from None
-    return pandas_reader
-
-
-class _Named:
-    """The tools by name, where they are written down."""
-
-    def __getattr__(self, name: str) -> Written:
-        return Written(name)
+    return SimpleNamespace(**{**vars(row_reader), **vars(pandas_reader)})
 
 
 def _masks(
@@ -113,8 +108,12 @@ def _read(field: Field, column: Any, tools: Any) -> Any:
         return tools.time(column).dt.hour
     if field.part == "weekday":
         return tools.time(column).dt.day_name()
-    reader = {"number": "number", "time": "time"}.get(field.kind, "category")
-    return getattr(tools, reader)(column)
+    if field.kind == "time":
+        return tools.time(column)
+    if field.kind == "number" and field.type not in MEASURES:
+        return tools.number(column)
+    values = tools.read(column, getattr(tools, reader_of(field)), *spelling(field))
+    return values.astype("float64") if field.kind == "number" else values
 
 
 def _mask(clause: Clause, x: Any, frame: Any, tools: Any) -> Any:
@@ -131,11 +130,13 @@ def _mask(clause: Clause, x: Any, frame: Any, tools: Any) -> Any:
             return ~found if clause.missing else ~found & x.notna()
         return found | x.isna() if clause.missing else found
     low, high = bounds(clause)
-    inside = None if low is None else x > low
-    if high is not None:
-        inside = x <= high if inside is None else inside & (x <= high)
-    if inside is None:
+    if low is None and high is None:
         return tools.anything(frame) if clause.missing else x.notna()
+    if isinstance(clause, Interval):
+        inside = tools.between(x, low, high)
+    else:
+        inside = x > low if low is not None else x <= high
+        inside = inside & (x <= high) if low is not None and high is not None else inside
     return inside | x.isna() if clause.missing else inside
 
 
@@ -162,6 +163,6 @@ def _distance(leg: Leg, x: Any, tools: Any) -> Any:
             part = tools.where(tools.mentions(x, folded(term)), there, away)
             total = part if total is None else total + part
         return total
-    number = tools.microseconds(x) if leg.is_time else x
+    number = tools.microseconds(x) if leg.is_time else x.astype("float64")
     offset = (number - leg.middle) / leg.scale / leg.root - leg.center
     return (offset * offset).fillna(leg.gone)

@@ -1,30 +1,67 @@
-"""How exported pandas code reads columns. This text goes into the exported file."""
+"""How exported pandas code reads columns, value by value as `row_reader` does where it must. This
+text goes into the exported file."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+from stair.export.row_reader import _number, _time
 
 
 def number(column: Any) -> Any:
-    """Numbers as float64, NaN where missing."""
-    if column.dtype == object:
-        column = column.map(lambda value: np.nan if pd.isna(value) else float(value))
-    return column.astype("float64")
+    """Numbers as float64, NaN where missing; as objects where that would round whole numbers."""
+    dtype = column.dtype
+    if pd.api.types.is_float_dtype(dtype) and isinstance(dtype, np.dtype):
+        return column.astype("float64")
+    if pd.api.types.is_integer_dtype(dtype):
+        known = column.dropna()
+        if known.empty or max(-int(known.min()), int(known.max())) <= 2**53:
+            return column.astype("float64")
+    listed = [_number(value) for value in column]
+    if any(isinstance(value, int) and abs(value) > 2**53 for value in listed):
+        return pd.Series(listed, index=column.index, dtype=object)
+    floats = [math.nan if value is None else float(value) for value in listed]
+    return pd.Series(floats, index=column.index, dtype="float64")
 
 
-def category(column: Any) -> Any:
-    """Values as Python has them."""
-    return column.astype(object)
+def read(column: Any, reader: Any, *words: str) -> Any:
+    """Each value by a reader, None where it is missing."""
+    return pd.Series([reader(value, *words) for value in column], index=column.index, dtype=object)
 
 
 def time(column: Any) -> Any:
     """Times to the microsecond, those with a zone moved to UTC and without it."""
-    if not isinstance(column.dtype, np.dtype) or column.dtype.kind != "M":
-        column = pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
-    return column.astype("datetime64[us]")
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "M":
+        times = column.to_numpy().astype("datetime64[us]")
+    else:
+        times = np.array([_time(value) for value in column], dtype="datetime64[us]")
+    return pd.Series(times, index=column.index)
+
+
+def between(column: Any, low: float | None, high: float | None) -> Any:
+    """low < x <= high, compared exactly whatever the numbers are; None is no bound."""
+    if column.dtype == object:
+        inside = [
+            value is not None and (low is None or value > low) and (high is None or value <= high)
+            for value in column
+        ]
+        return pd.Series(inside, index=column.index, dtype=bool)
+    inside = column.notna()
+    if low is not None:
+        inside &= column > at_most(low)
+    if high is not None:
+        inside &= column <= at_most(high)
+    return inside
+
+
+def at_most(bound: float) -> float:
+    """The largest float64 that is not above a bound: it has the same float64s below it."""
+    near = float(bound)
+    return near if near <= bound else math.nextafter(near, -math.inf)
 
 
 def microseconds(column: Any) -> Any:
@@ -33,10 +70,8 @@ def microseconds(column: Any) -> Any:
 
 
 def mentions(column: Any, term: str) -> Any:
-    """Whether a text has a term in it, whatever the case of the letters A to Z."""
-    found = [
-        not pd.isna(text) and term in str(text).translate(_LOWER) for text in column.astype(object)
-    ]
+    """Whether a text, in lower case, has a term in it."""
+    found = [text is not None and term in text for text in column]
     return pd.Series(found, index=column.index, dtype=bool)
 
 

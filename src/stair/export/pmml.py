@@ -16,8 +16,9 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.conversion import MEASURES
 from stair.errors import StairError
-from stair.export.needs import category_types, needed_fields, refuse_mixed
+from stair.export.needs import needed_fields, refuse_types, refuse_wide
 from stair.export.terms import term_pattern
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
@@ -41,13 +42,13 @@ def to_pmml(rules: RuleSet) -> str:
 class _Writer:
     def __init__(self, rules: RuleSet) -> None:
         self._rules = rules
-        self._types = category_types(rules)
-        refuse_mixed(self._types, "a field of PMML")
+        refuse_types(needed_fields(rules), ("zoned", "time", *MEASURES), "PMML")
+        refuse_wide(rules, "PMML")
         self._fields = {field.name: field for field in needed_fields(rules)}
         self._sources: dict[str, Field] = {}
         for field in self._fields.values():
             self._sources.setdefault(field.source, field)
-        self._taken = {*self._sources}
+        self._taken = {*rules.schema.taken}
         self._target = self._new_name("stair_label")
         self._derived: dict[tuple[str, str], str] = {}  # field and what is made of it -> its name
 
@@ -104,8 +105,7 @@ class _Writer:
             return "continuous", "dateTime"
         if field.kind == "number":
             return "continuous", "double"
-        kind = self._types.get(field.name, "words") if field.kind == "category" else "words"
-        return "categorical", {"numbers": "double", "flags": "boolean"}.get(kind, "string")
+        return "categorical", {"number": "double", "flag": "boolean"}.get(field.type, "string")
 
     def _transformations(self) -> Element:
         found = Element("LocalTransformations")

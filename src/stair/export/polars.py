@@ -1,60 +1,60 @@
 """Rules as polars expressions, and as the source text of these expressions.
 
-Polars takes NaN for the largest number, so NaN becomes null before anything is compared. A column
-of times must have the type Date or Datetime.
+Polars takes NaN for the largest number, so NaN becomes null before anything is compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from string import ascii_lowercase, ascii_uppercase
+from types import SimpleNamespace
 from typing import Any
 
-from stair.clauses import Among, Clause, Mentions, folded
-from stair.conversion import WEEKDAYS
+from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.conversion import EXACT, WEEKDAYS
 from stair.errors import StairError
-from stair.export.needs import category_types, needed_fields, refuse_mixed
-from stair.export.python import bounds, plain
+from stair.export import row_reader
+from stair.export.needs import needed_fields
+from stair.export.python import bounds, plain, prelude, reader_of, spelling
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
+from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
-from stair.export.written import Written, source
+from stair.export.written import NamedTools, Written, source
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
+from stair.schema import Field
 
 
 def polars_masks(rules: RuleSet) -> list[Any]:
     """A boolean expression for each rule, such that `df.filter(mask)` are its rows."""
-    return _Writer(rules, _polars()).masks()
+    return _Writer(rules, _tools()).masks()
 
 
 def polars_rule(rules: RuleSet) -> Any:
     """An expression for the number of the first rule that covers a row, 0 where none does."""
-    pl = _polars()
-    return _chosen(pl, polars_masks(rules), range(1, len(rules) + 1), 0)
+    return _chosen(_tools().pl, polars_masks(rules), range(1, len(rules) + 1), 0)
 
 
 def polars_label(rules: RuleSet) -> Any:
     """An expression for the label of a row."""
-    pl = _polars()
     labels = [plain(rule.label) for rule in rules.rules]
-    return _chosen(pl, polars_masks(rules), labels, plain(rules.default))
+    return _chosen(_tools().pl, polars_masks(rules), labels, plain(rules.default))
 
 
 def to_polars(rules: RuleSet) -> str:
     """The source of MASKS, RULE_NUMBER and LABEL, polars expressions."""
-    writer = _Writer(rules, Written("pl"))
+    writer = _Writer(rules, NamedTools())
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
-        "from datetime import datetime",
-        "",
-        "import polars as pl",
-        "",
+        prelude("row_reader", "polars_reader"),
     ]
+    for k, (feature, column) in enumerate(writer.columns.items(), start=1):
+        lines.append(f"x{k} = {column}")
+        writer.columns[feature] = Written(f"x{k}")
     if isinstance(rules, LocalRuleSet):
-        lines += [f"PARTITION = {source(writer.partition)}", ""]
+        lines += ["", f"PARTITION = {source(writer.nearest(rules))}"]
         writer.partition = Written("PARTITION")
-    lines.append("MASKS = [")
+    lines += ["", "MASKS = ["]
     for number, (rule, mask) in enumerate(zip(rules.rules, writer.masks(), strict=True), start=1):
         lines.append(f"    # {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}")
         lines.append(f"    {source(mask)},")
@@ -76,12 +76,12 @@ def to_polars(rules: RuleSet) -> str:
     return "\n".join(lines)
 
 
-def _polars() -> Any:
+def _tools() -> Any:
     try:
-        import polars
+        from stair.export import polars_reader
     except ImportError:
         raise StairError("this needs polars: pip install polars") from None
-    return polars
+    return SimpleNamespace(**{**vars(row_reader), **vars(polars_reader)})
 
 
 def _chosen(pl: Any, masks: Sequence[Any], values: Sequence[Any], otherwise: Any) -> Any:
@@ -91,17 +91,14 @@ def _chosen(pl: Any, masks: Sequence[Any], values: Sequence[Any], otherwise: Any
 
 
 class _Writer:
-    """Builds expressions from polars itself, or their text from its name."""
+    """Builds expressions with the tools of `polars_reader`, or their text from the tools' names."""
 
-    def __init__(self, rules: RuleSet, pl: Any) -> None:
+    def __init__(self, rules: RuleSet, tools: Any) -> None:
         self._rules = rules
+        self._tools = tools
         self._fields = {field.name: field for field in needed_fields(rules)}
-        self._pl = pl
-        self._types = category_types(rules)
-        refuse_mixed(self._types, "a column of polars")
+        self.columns = {name: self._read(field) for name, field in self._fields.items()}
         self.partition: Any = None
-        if isinstance(rules, LocalRuleSet):
-            self.partition = self._nearest(rules)
 
     def masks(self) -> list[Any]:
         masks = []
@@ -110,34 +107,31 @@ class _Writer:
             for clause in rule.clauses:
                 part = self._mask(clause)
                 mask = part if mask is None else mask & part
-            masks.append(self._pl.lit(True) if mask is None else mask)
+            masks.append(self._tools.pl.lit(True) if mask is None else mask)
         if isinstance(self._rules, LocalRuleSet):
+            if self.partition is None:
+                self.partition = self.nearest(self._rules)
             for k, (start, stop) in enumerate(self._rules.spans()):
                 for number in range(start, stop):
                     masks[number] = self.partition.eq(k) & masks[number]
         return masks
 
-    def _column(self, feature: str) -> Any:
+    def _read(self, field: Field) -> Any:
         """The field's value, null where it is missing."""
-        pl, field = self._pl, self._fields[feature]
-        column = pl.col(field.source)
-        if field.part is not None:
-            time = column.cast(pl.Datetime("us"))
-            return time.dt.hour() if field.part == "hour" else time.dt.weekday()
+        tools = self._tools
+        if field.part == "hour":
+            return tools.time(field.source).dt.hour()
+        if field.part == "weekday":
+            return tools.time(field.source).dt.weekday()
         if field.kind == "time":
-            return column.cast(pl.Datetime("us"))
+            return tools.time(field.source)
+        reader = getattr(tools, reader_of(field))
         if field.kind == "number":
-            return column.cast(pl.Float64).fill_nan(None)
-        if field.kind == "text":
-            letters = list(ascii_uppercase), list(ascii_lowercase)
-            return column.cast(pl.String).str.replace_many(*letters)
-        if feature not in self._types:
-            return column
-        words = self._types[feature] == "words"
-        return column.cast(pl.String) if words else column.cast(pl.Float64).fill_nan(None)
+            return tools.number(field.source, reader)
+        return tools.words(field.source, reader, *spelling(field))
 
     def _mask(self, clause: Clause) -> Any:
-        x, pl = self._column(clause.feature), self._pl
+        x, pl = self.columns[clause.feature], self._tools.pl
         if isinstance(clause, Mentions):
             found = x.str.contains(folded(clause.term), literal=True).fill_null(False)
             return found if clause.present else ~found
@@ -149,20 +143,30 @@ class _Writer:
                 inside = x.is_in(self._values(clause.feature, clause.values))
                 inside = ~inside if clause.negated else inside
         else:
-            low, high = bounds(clause)
-            inside = None if low is None else x > low
-            if high is not None:
-                inside = x <= high if inside is None else inside & (x <= high)
+            inside = self._inside(clause, x)
         if inside is None:
             return pl.lit(True) if clause.missing else x.is_not_null()
         return inside.fill_null(clause.missing)
 
-    def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
-        if self._fields[feature].part == "weekday":
-            return [WEEKDAYS.index(str(value)) + 1 for value in values]
-        return [plain(v) if isinstance(v, str) else float(v) for v in values]
+    def _inside(self, clause: Interval | Period, x: Any) -> Any:
+        low, high = bounds(clause)
+        if isinstance(clause, Interval) and max(abs(low or 0), abs(high or 0)) > EXACT:
+            return self._tools.between(self._fields[clause.feature].source, low, high)
+        inside = None if low is None else x > low
+        if high is not None:
+            inside = x <= high if inside is None else inside & (x <= high)
+        return inside
 
-    def _nearest(self, rules: LocalRuleSet) -> Any:
+    def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
+        """Categories as `words` writes them."""
+        field = self._fields[feature]
+        if field.part == "weekday":
+            return [WEEKDAYS.index(str(value)) + 1 for value in values]
+        if field.type == "flag":
+            return [str(bool(value)) for value in values]
+        return [v if isinstance(v, str) else str(_short(v)) for v in map(plain, values)]
+
+    def nearest(self, rules: LocalRuleSet) -> Any:
         """The place of the nearest center, the first of equals."""
         distances = []
         for parts in legs(rules):
@@ -171,11 +175,10 @@ class _Writer:
                 part = self._distance(leg)
                 total = part if total is None else total + part
             distances.append(total)
-        return self._pl.concat_list(distances).list.arg_min()
+        return self._tools.pl.concat_list(distances).list.arg_min()
 
     def _distance(self, leg: Leg) -> Any:
-        pl = self._pl
-        x = self._column(leg.feature)
+        pl, x = self._tools.pl, self.columns[leg.feature]
         if isinstance(leg, CategoryLeg):
             found: Any = pl.lit(leg.other)
             for value, part in reversed(leg.values):

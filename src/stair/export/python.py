@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import WEEKDAYS
+from stair.conversion import MEASURES, WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
@@ -65,10 +65,17 @@ def to_python(rules: RuleSet) -> str:
     return "\n".join([*lines, "    return 0", ""])
 
 
-def prelude(name: str) -> str:
-    """The text of a file of this folder without its docstring, to stand in an exported file."""
-    text = resources.files("stair.export").joinpath(f"{name}.py").read_text(encoding="utf-8")
-    return text.split('"""\n', 1)[1].strip() + "\n\n"
+def prelude(*names: str) -> str:
+    """The text of files of this folder without their docstrings, to stand in an exported file."""
+    imports: set[str] = set()
+    bodies = []
+    for name in names:
+        text = resources.files("stair.export").joinpath(f"{name}.py").read_text(encoding="utf-8")
+        lines = text.split('"""\n', 1)[1].strip().splitlines()
+        imports.update(line for line in lines if line.startswith(("import ", "from ")))
+        bodies.append("\n".join(line for line in lines if line not in imports).strip())
+    own = sorted(line for line in imports if not line.startswith("from stair."))
+    return "\n".join(own) + "\n\n" + "\n\n\n".join(bodies) + "\n\n"
 
 
 def plain(value: Any) -> Any:
@@ -79,11 +86,13 @@ def plain(value: Any) -> Any:
     raise StairError(f"{value!r} cannot be written as a value in code")
 
 
-def as_datetime(time: np.datetime64) -> datetime:
+def as_datetime(time: np.datetime64, feature: str) -> datetime:
     """A bound as Python has it, for the years 1 to 9999."""
     found = time.astype("datetime64[us]").item()
     if not isinstance(found, datetime):
-        raise StairError(f"the time {time} is outside of the years 1 to 9999; Python has none such")
+        raise StairError(
+            f'the rules compare "{feature}" with {time}, and Python has the years 1 to 9999 alone'
+        )
     return found
 
 
@@ -96,8 +105,8 @@ def bounds(clause: Interval | Period) -> tuple[Any, Any]:
         )
     free = Period(clause.feature)
     return (
-        as_datetime(clause.after) if clause.after != free.after else None,
-        as_datetime(clause.until) if clause.until != free.until else None,
+        as_datetime(clause.after, clause.feature) if clause.after != free.after else None,
+        as_datetime(clause.until, clause.feature) if clause.until != free.until else None,
     )
 
 
@@ -110,14 +119,33 @@ def _case(number: int, words: str, condition: str, indent: str) -> list[str]:
 
 
 def _read(field: Field) -> str:
-    """The field's value in a row."""
+    """The field's value in a row, None where it is missing."""
     given = f"row.get({field.source!r})"
     if field.part == "hour":
-        return f"_number(getattr(_time({given}), 'hour', None))"
+        return f"getattr(_time({given}), 'hour', None)"
     if field.part == "weekday":
         return f"None if (day := _time({given})) is None else {list(WEEKDAYS)!r}[day.weekday()]"
-    reader = {"number": "_number", "category": "_value", "time": "_time", "text": "_text"}
-    return f"{reader[field.kind]}({given})"
+    spelled = "".join(f", {word!r}" for word in spelling(field))
+    return f"{reader_of(field)}({given}{spelled})"
+
+
+def reader_of(field: Field) -> str:
+    """The function of `row_reader` for a value of this field."""
+    if field.type in MEASURES:
+        return f"_{field.type}"
+    if field.kind != "category":
+        return f"_{field.kind}"
+    return {"text": "_code", "number": "_number_code", "flag": "_flag", "time": "_time_code"}[
+        field.type
+    ]
+
+
+def spelling(field: Field) -> tuple[str, ...]:
+    """How true and false were written where they were text, unless in lower case."""
+    if field.type != "text" or field.part is not None:
+        return ()
+    words = field.spelled(True), field.spelled(False)
+    return () if words == ("true", "false") else words
 
 
 def _condition(clause: Clause, x: str) -> str:
@@ -125,8 +153,6 @@ def _condition(clause: Clause, x: str) -> str:
         found = f"{x} is not None and {folded(clause.term)!r} in {x}"
         return f"({found})" if clause.present else f"not ({found})"
     here, gone = f"{x} is not None", f"{x} is None"
-    if isinstance(clause, Interval):
-        here, gone = f"{x} == {x}", f"{x} != {x}"
     inside = _inside(clause, x)
     if inside is None:
         return gone if clause.missing else "False"
@@ -134,9 +160,8 @@ def _condition(clause: Clause, x: str) -> str:
         return "True" if clause.missing else here
     if clause.missing:
         return f"({gone} or {inside})"
-    # A comparison with NaN is false by itself, and so is "in" for None.
-    negated = isinstance(clause, Among) and clause.negated
-    return f"{here} and {inside}" if isinstance(clause, Period) or negated else inside
+    is_list = isinstance(clause, Among) and not clause.negated  # None is in no list
+    return inside if is_list else f"{here} and {inside}"
 
 
 def _inside(clause: Interval | Period | Among, x: str) -> str | None:
@@ -172,6 +197,5 @@ def _distance(leg: Leg, x: str) -> str:
         ]
         return f"({' + '.join(terms)})"
     number = f"_microseconds({x})" if leg.is_time else x
-    gone = f"{x} is None" if leg.is_time else f"{x} != {x}"
     offset = f"(({number} - {leg.middle!r}) / {leg.scale!r}) / {leg.root!r} - {leg.center!r}"
-    return f"({leg.gone!r} if {gone} else ({offset}) * ({offset}))"
+    return f"({leg.gone!r} if {x} is None else ({offset}) * ({offset}))"

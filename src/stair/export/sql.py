@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 from stair.errors import StairError
 from stair.export.routing import legs
-from stair.export.sql_clauses import ClauseWriter, identifier, literal
+from stair.export.sql_clauses import ClauseWriter
+from stair.export.sql_columns import identifier, literal
 from stair.export.sql_dialects import (
     DIALECTS,
     Dialect,

@@ -31,15 +31,17 @@ class Dialect:
     sqlglot: str | None = None  # its name there, where sqlglot writes it
     monday: int = 1
     has_nan: bool = True
+    has_case: bool = False  # whether "a" and "A" are two columns
     functions: dict[str, str] = field(default_factory=dict)
 
 
 _EVERY: Final = (
     Dialect("duckdb", "DuckDB"),
-    Dialect("postgres", "PostgreSQL", 63, in_bytes=True),
-    Dialect("sqlite", "SQLite", monday=1),
+    Dialect("postgres", "PostgreSQL", 63, in_bytes=True, has_case=True),
+    Dialect("sqlite", "SQLite"),
     Dialect("spark", "Spark", 255, sqlglot="spark", monday=0, functions={
-        "HOUR": "HOUR(_)", "WEEKDAY": "WEEKDAY(_)", "NAN": "ISNAN(_)", "TEXT": "_",
+        "HOUR": "HOUR(_)", "WEEKDAY": "WEEKDAY(_)", "NAN": "ISNAN(_)",
+        "TEXT": "CAST(_ AS STRING)",
         "MICROSECONDS": "UNIX_MICROS(FROM_UTC_TIMESTAMP(_, CURRENT_TIMEZONE()))",
         "TIME": "CAST(_ AS TIMESTAMP)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
     }),
@@ -48,9 +50,10 @@ _EVERY: Final = (
         "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
         "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
     }),
-    Dialect("snowflake", "Snowflake", 255, sqlglot="snowflake", monday=1, functions={
-        "HOUR": "HOUR(_)", "WEEKDAY": "DAYOFWEEKISO(_)", "NAN": "_ > 1.7976931348623157e308",
-        "MICROSECONDS": "DATE_PART(epoch_microsecond, _)", "TEXT": "_",
+    Dialect("snowflake", "Snowflake", 255, sqlglot="snowflake", has_case=True, functions={
+        "HOUR": "HOUR(_)", "WEEKDAY": "DAYOFWEEKISO(_)",
+        "NAN": "CAST(_ AS DOUBLE) = CAST('NaN' AS DOUBLE)",
+        "MICROSECONDS": "DATE_PART(epoch_microsecond, _)", "TEXT": "CAST(_ AS VARCHAR)",
         "TIME": "CAST(_ AS TIMESTAMP_NTZ)", "HAS": f"POSITION(TERM, {_FOLDED}) > 0",
     }),
     # Its default collation takes É for E and a for A; BIN2 compares as written.

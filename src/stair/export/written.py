@@ -64,6 +64,13 @@ class Written:
         return Written(f"(~{self._text})")
 
 
+class NamedTools:
+    """The functions that an exported file has, by name."""
+
+    def __getattr__(self, name: str) -> Written:
+        return Written(name)
+
+
 def source(value: Any) -> str:
     """A value as Python source: literals by their repr, nothing else is let through."""
     if isinstance(value, Written):

@@ -1,0 +1,67 @@
+"""How exported polars code reads columns, value by value as `row_reader` does where it must. This
+text goes into the exported file."""
+
+from typing import Any
+
+import polars as pl
+
+from stair.export.row_reader import _code, _number, _time
+
+
+def number(name: str, reader: Any = _number) -> pl.Expr:
+    """Numbers as Float64, null where missing."""
+    return pl.col(name).map_batches(
+        lambda column: _floats(column, reader), return_dtype=pl.Float64, is_elementwise=True
+    )
+
+
+def _floats(column: pl.Series, reader: Any) -> pl.Series:
+    if column.dtype.is_numeric() and reader is _number:
+        return column.cast(pl.Float64).fill_nan(None)
+    found = [reader(value) for value in column]
+    return pl.Series(column.name, [None if v is None else float(v) for v in found], pl.Float64)
+
+
+def between(name: str, low: float | None, high: float | None) -> pl.Expr:
+    """low < x <= high for bounds beyond 2**53, null where missing."""
+    return pl.col(name).map_batches(
+        lambda column: _between(column, low, high), return_dtype=pl.Boolean, is_elementwise=True
+    )
+
+
+def _between(column: pl.Series, low: float | None, high: float | None) -> pl.Series:
+    inside = [
+        None if x is None else (low is None or x > low) and (high is None or x <= high)
+        for x in map(_number, column)
+    ]
+    return pl.Series(column.name, inside, dtype=pl.Boolean)
+
+
+def words(name: str, reader: Any, *spelled: str) -> pl.Expr:
+    """Categories and texts as text, null where missing."""
+
+    def read(column: pl.Series) -> pl.Series:
+        if reader is _code and column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            return column.cast(pl.String)
+        found = [reader(value, *spelled) for value in column]
+        listed = [None if value is None else str(value) for value in found]
+        return pl.Series(column.name, listed, dtype=pl.String)
+
+    return pl.col(name).map_batches(read, return_dtype=pl.String, is_elementwise=True)
+
+
+def time(name: str) -> pl.Expr:
+    """Times to the microsecond, those with a zone moved to UTC and without it."""
+    return pl.col(name).map_batches(_times, return_dtype=pl.Datetime("us"), is_elementwise=True)
+
+
+def _times(column: pl.Series) -> pl.Series:
+    if isinstance(column.dtype, pl.Datetime):
+        if column.dtype.time_zone is not None:
+            column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        if column.dtype == pl.Datetime("ns"):
+            column = column.to_physical() // 1000
+        return column.cast(pl.Datetime("us"))
+    if column.dtype == pl.Date:
+        return column.cast(pl.Datetime("us"))
+    return pl.Series(column.name, [_time(v) for v in column], dtype=pl.Datetime("us"))

@@ -1,0 +1,283 @@
+"""A column as conditions in SQL: what is compared, and when it is missing.
+
+The words here are neutral SQL, which sqlglot translates; DuckDB, PostgreSQL and SQLite have their
+own. A column may have another type than the one that the rules were learned with. What is written
+then selects the rows that the rules select, or the database stops with an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from stair.clauses import Period
+from stair.conversion import EXACT, MEASURES
+from stair.errors import StairError
+from stair.export.needs import refuse_types
+from stair.export.sql_dialects import Dialect
+from stair.schema import Field
+
+_DAY: Final = 86_400_000_000  # microseconds
+# Words that some database takes for true, false, a number or a time.
+_SPECIAL: Final = frozenset(
+    ("t", "tr", "tru", "true", "f", "fa", "fal", "fals", "false", "y", "ye", "yes", "n", "no",
+     "on", "of", "off", "inf", "infinity", "nan", "epoch", "now", "today", "tomorrow", "yesterday",
+     "allballs")
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One field's conditions. `compare` takes a sign and a bound, `listed` the categories."""
+
+    compare: Callable[[str, Any], str]
+    listed: Callable[[Sequence[Any]], str]
+    here: str  # a condition: the value is not missing
+    gone: str
+    double: str = ""  # the value as a double, for distances
+    guarded: bool = False  # NaN, which is missing, may meet a comparison: `here` is to be asked too
+
+    def bounded(self, low: Any, high: Any) -> list[str]:
+        """low < x <= high, where None is no bound."""
+        bounds = ((">", low), ("<=", high))
+        return [self.compare(sign, bound) for sign, bound in bounds if bound is not None]
+
+
+def plain(value: str, literal: Callable[[Any], str], double: str = "") -> Column:
+    """A value that is NULL where it is missing, and compared as it is."""
+    return Column(
+        lambda sign, bound: f"{value} {sign} {literal(bound)}",
+        lambda values: f"{value} IN ({', '.join(map(literal, values))})",
+        f"{value} IS NOT NULL",
+        f"{value} IS NULL",
+        double,
+    )
+
+
+class Columns:
+    """How neutral SQL reads columns."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def column(self, field: Field, x: str) -> Column:
+        """The column of a field, which SQL calls x."""
+        if field.part == "hour":
+            return plain(self.hour(field, x), number_literal, self.as_double(self.hour(field, x)))
+        if field.part == "weekday":
+            return plain(self.weekday(field, x), str)
+        if field.type in MEASURES:
+            return self.measure(field, x)
+        if field.kind == "number" or field.type == "number":
+            return self.number(x)
+        if field.kind == "time" or field.type == "time":
+            return self.time(field, x)
+        return self.flag(x) if field.type == "flag" else self.text(field, x)
+
+    def as_double(self, x: str) -> str:
+        """Sums must be those of doubles; some databases would add 0.1e0 and 0.2e0 as decimals."""
+        return f"CAST({x} AS DOUBLE)"
+
+    def number(self, x: str) -> Column:
+        nan = f"STAIR_NAN({x})" if self._dialect.has_nan else ""
+        return Column(
+            lambda sign, bound: f"{x} {sign} {number_literal(bound)}",
+            lambda values: f"{x} IN ({', '.join(map(number_literal, values))})",
+            f"{x} IS NOT NULL AND NOT {nan}" if nan else f"{x} IS NOT NULL",
+            f"{x} IS NULL OR {nan}" if nan else f"{x} IS NULL",
+            self.as_double(x),
+            guarded=bool(nan),
+        )
+
+    def flag(self, x: str) -> Column:
+        return plain(x, lambda value: "TRUE" if value else "FALSE")
+
+    def text(self, field: Field, x: str) -> Column:
+        del field
+        is_bytes = self._dialect.name == "mysql"  # bytes are compared with bytes
+
+        def listed(values: Sequence[Any]) -> str:
+            texts = [f"STAIR_TEXT({text_literal(v)})" if is_bytes else text_literal(v)
+                     for v in values]  # fmt: skip
+            return f"STAIR_TEXT({x}) IN ({', '.join(texts)})"
+
+        return Column(_no_order, listed, f"{x} IS NOT NULL", f"{x} IS NULL")
+
+    def time(self, field: Field, x: str) -> Column:
+        if self._dialect.name != "bigquery":  # where times are in UTC if they have no other zone
+            refuse_types([field], ["zoned", "time"], self._dialect.title)
+        return plain(
+            x,
+            lambda time: f"STAIR_TIME({text_literal(time_text(time))})",
+            self.as_double(f"STAIR_MICROSECONDS({x})"),
+        )
+
+    def hour(self, field: Field, x: str) -> str:
+        self.time(field, x)  # is refused for the same reasons
+        return f"STAIR_HOUR({x})"
+
+    def weekday(self, field: Field, x: str) -> str:
+        self.time(field, x)
+        return f"STAIR_WEEKDAY({x})"
+
+    def measure(self, field: Field, x: str) -> Column:
+        """Durations and times of the day."""
+        refuse_types([field], MEASURES, self._dialect.title)
+        raise AssertionError(x)
+
+    def mentions(self, field: Field, x: str, term: str) -> str:
+        """Whether a text has a term in it; NULL or false where the text is missing."""
+        del field
+        return f"STAIR_HAS({x}, {text_literal(term)})"
+
+
+def _no_order(sign: str, bound: Any) -> str:
+    raise AssertionError((sign, bound))
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    if "\0" in text:
+        raise StairError(f"{text!r} cannot be a text in SQL")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(value: Any) -> str:
+    """A label."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return repr(value) if isinstance(value, int | float) else text_literal(str(value))
+
+
+def double_literal(value: float) -> str:
+    """A number that no database takes for a decimal: 0.1 would be one, and be added as one."""
+    text = repr(float(value)).removesuffix(".0")
+    return text if "e" in text else f"{text}e0"
+
+
+def number_literal(value: float) -> str:
+    """A number to compare with: a whole one as such, so that it is exact."""
+    if isinstance(value, int) or (abs(value) < 2**24 and value == int(value)):
+        return str(int(value))
+    return double_literal(value)
+
+
+def is_wide(value: float) -> bool:
+    """Whether there are whole numbers near it that doubles cannot tell apart."""
+    return abs(value) >= EXACT
+
+
+def at_most(bound: float) -> float:
+    """The largest double that is not above a bound: it has the same doubles below it."""
+    near = float(bound)
+    return near if near <= bound else math.nextafter(near, -math.inf)
+
+
+def one_of_doubles(
+    x: str, values: Sequence[Any], is_whole: str, double: Callable[[float], str]
+) -> str:
+    """Numbers as categories. `is_whole` says that the column's type is one of whole numbers: such
+    a column can have whole numbers that a double cannot."""
+    small = [v for v in values if not is_wide(v)]
+    parts = [f"{x} IN ({', '.join(double(v) for v in small)})"] if small else []
+    for value in values:
+        if is_wide(value):
+            whole, near = int(value), float(value)
+            among_doubles = f"{x} = {double(near)}" if near == whole else "1 = 0"
+            parts.append(f"CASE WHEN {is_whole} THEN {x} = {whole} ELSE {among_doubles} END")
+    return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
+
+
+def number_as_text(text: str) -> int | float | None:
+    """The number that the code of a column of text is, where numbers are read as text: 2 for "2",
+    but none for "2.0" and "02", which no number is written as."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    if number.is_integer():
+        whole = int(number) if abs(number) < EXACT or not text.lstrip("-").isdigit() else int(text)
+        return whole if str(whole) == text else None
+    return number if repr(number) == text else None
+
+
+def are_words(values: Sequence[str]) -> bool:
+    """Whether a list has a word that no database takes for anything but text: compared with such a
+    list, a column of another type is an error."""
+    return any(v[:1].isalpha() and v.lower() not in _SPECIAL for v in values)
+
+
+def time_text(time: Any) -> str:
+    """A time as SQL writes it, to the microsecond where it must be."""
+    day, _, clock = str(np.datetime64(time, "us")).partition("T")
+    return f"{day} {clock.rstrip('0').rstrip('.') if '.' in clock else clock}"
+
+
+def in_calendar(time: Any) -> bool:
+    """Whether a time is in the years 1 to 9999, which every database can write."""
+    first, last = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999")
+    return bool(first <= np.datetime64(time, "us") <= last)
+
+
+def epoch_microseconds(time: Any) -> int:
+    return int(np.datetime64(time, "us").astype(np.int64))
+
+
+def hours_of(microseconds: int) -> float:
+    """A time of the day in hours, as stair reads it."""
+    seconds = microseconds // 1_000_000
+    clock = seconds % 60 + (microseconds % 1_000_000) / 1e6
+    return seconds // 3600 + seconds // 60 % 60 / 60 + clock / 3600
+
+
+def seconds_of(microseconds: int) -> float:
+    return microseconds / 1e6
+
+
+def last_within(bound: float, measure: Callable[[int], float], low: int, high: int) -> int:
+    """The largest number of microseconds in [low, high] whose measure is not above a bound; one
+    less than `low` where there is none."""
+    low -= 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if measure(middle) <= bound else (low, middle - 1)
+    return low
+
+
+def last_clock(hours: float) -> int:
+    return last_within(hours, hours_of, 0, _DAY - 1)
+
+
+def last_duration(seconds: float) -> int:
+    return last_within(seconds, seconds_of, -(2**63), 2**63 - 1)
+
+
+def exactly(
+    value: float, last: Callable[[float], int], measure: Callable[[int], float]
+) -> list[int]:
+    """The microseconds that a category in hours or seconds stands for."""
+    found = last(value)
+    return [found] if measure(found) == value else []
+
+
+def clock_text(microseconds: int) -> str:
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{text}.{fraction:06}" if fraction else text
+
+
+FREE: Final = Period("")

@@ -1,0 +1,170 @@
+"""How DuckDB reads columns.
+
+It thinks that NaN is larger than every number. And it believes the figures of Parquet files, in
+which NaN is not counted: x <= 5, and isnan(x), are answered by them without a look at the rows.
+What x - x is, nobody has written down there.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stair.export.sql_columns import (
+    Column,
+    Columns,
+    are_words,
+    at_most,
+    clock_text,
+    double_literal,
+    epoch_microseconds,
+    exactly,
+    hours_of,
+    in_calendar,
+    is_wide,
+    last_clock,
+    last_duration,
+    number_as_text,
+    one_of_doubles,
+    plain,
+    seconds_of,
+    text_literal,
+    time_text,
+)
+from stair.schema import Field
+
+_UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
+_FLOATS: Final = "('DOUBLE', 'FLOAT')"
+_LONGEST: Final = 15  # digits of a whole number that DuckDB writes without an exponent
+
+
+class DuckdbColumns(Columns):
+    def number(self, x: str) -> Column:
+        here = f"({x} - {x} = 0 OR {x} IN ('inf'::DOUBLE, '-inf'::DOUBLE))"
+        is_whole = _is_whole(x)
+
+        def compare(sign: str, bound: float) -> str:
+            near = f"{x} {sign} {double_literal(at_most(bound))}"
+            if not is_wide(bound) or abs(bound) >= 2**127:
+                return near
+            return f"CASE WHEN {is_whole} THEN {x} {sign} {int(bound)} ELSE {near} END"
+
+        def listed(values: Sequence[Any]) -> str:
+            if not any(map(is_wide, values)):
+                return f"{x} * 1e0 IN ({', '.join(map(double_literal, values))})"
+            return one_of_doubles(x, values, is_whole, double_literal)
+
+        gone = f"{x} IS NULL OR NOT {here}"
+        return Column(compare, listed, here, gone, f"({x} * 1e0)", guarded=True)
+
+    def flag(self, x: str) -> Column:
+        """1 and not TRUE: a text would be cast to the latter, and "t" is true to DuckDB alone."""
+        nan = f"CAST({x} AS VARCHAR) = 'nan'"
+        return Column(
+            lambda sign, bound: f"{x} {sign} {int(bound)}",
+            lambda values: f"({' OR '.join(f'{x} = {int(v)}' for v in values)})",
+            f"{x} IS NOT NULL AND NOT {nan}",
+            f"{x} IS NULL OR {nan}",
+            guarded=True,
+        )
+
+    def text(self, field: Field, x: str) -> Column:
+        nan = f"(typeof({x}) IN {_FLOATS} AND CAST({x} AS VARCHAR) = 'nan')"
+
+        def listed(values: Sequence[str]) -> str:
+            texts = ", ".join(map(text_literal, values))
+            if are_words(values):
+                return f"{x} IN ({texts})"
+            return f"{self._code(field, x, values)} IN ({texts})"
+
+        return Column(
+            lambda sign, bound: f"{x} {sign} {text_literal(bound)}",
+            listed,
+            f"{x} IS NOT NULL AND NOT {nan}",
+            f"{x} IS NULL OR {nan}",
+            guarded=True,
+        )
+
+    def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
+        """Any column as text, as stair writes it; an error for types that could look alike."""
+        text = f"CAST({x} AS VARCHAR)"
+        words = {"true": field.spelled(True), "false": field.spelled(False)}
+        cases = [
+            f"typeof({x}) = 'VARCHAR' OR {_is_whole(x)} OR typeof({x}) LIKE 'ENUM%' THEN {text}",
+            f"typeof({x}) = 'BOOLEAN' THEN CASE {text} WHEN 'true' THEN "
+            f"{text_literal(words['true'])} WHEN 'false' THEN {text_literal(words['false'])} END",
+        ]
+        numbers = [number_as_text(value) for value in values]
+        if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
+            as_double = f"CAST(TRY_CAST({text} AS DOUBLE) AS VARCHAR)"
+            cases.append(
+                f"typeof({x}) IN {_FLOATS} OR typeof({x}) LIKE 'DECIMAL%' "
+                f"THEN regexp_replace({as_double}, '\\.0$', '')"
+            )
+        said = text_literal(f'"{field.source}" has values of another type: ')
+        return f"CASE WHEN {' WHEN '.join(cases)} ELSE error({said} || {text}) END"
+
+    def _microseconds(self, x: str) -> str:
+        """Of a date, a time, or the instant of a zoned time, whatever the session's time zone."""
+        nanoseconds = f"epoch_ns({x})"
+        floored = f"({nanoseconds} - ({nanoseconds} % 1000 + 1000) % 1000) // 1000"
+        return f"CASE typeof({x}) WHEN 'TIMESTAMP_NS' THEN {floored} ELSE epoch_us({x}) END"
+
+    def time(self, field: Field, x: str) -> Column:
+        del field
+        microseconds = self._microseconds(x)
+
+        def moment(time: Any) -> str:
+            if in_calendar(time):
+                return f"epoch_us(TIMESTAMP {text_literal(time_text(time))})"
+            return str(epoch_microseconds(time))
+
+        return plain(microseconds, moment, self.as_double(microseconds))
+
+    def hour(self, field: Field, x: str) -> str:
+        del field
+        return f"extract(hour FROM make_timestamp({self._microseconds(x)}))"
+
+    def weekday(self, field: Field, x: str) -> str:
+        del field
+        return f"extract(isodow FROM make_timestamp({self._microseconds(x)}))"
+
+    def measure(self, field: Field, x: str) -> Column:
+        us = f"epoch_us({x})"
+        if field.type == "duration":
+            return Column(
+                lambda sign, bound: f"{us} {sign} {last_duration(bound)}",
+                lambda values: _among(us, [str(n) for v in values
+                                           for n in exactly(v, last_duration, seconds_of)]),
+                f"{x} IS NOT NULL", f"{x} IS NULL", f"({us} / 1e6)",
+            )  # fmt: skip
+
+        def compare(sign: str, bound: float) -> str:
+            # As the moment after the last one that is not above the bound, in case of nanoseconds.
+            after = last_clock(bound) + 1
+            if after == 86_400_000_000:
+                return "1 = 0" if sign == ">" else f"{x} IS NOT NULL"
+            return f"{x} {'>=' if sign == '>' else '<'} TIME {text_literal(clock_text(after))}"
+
+        clocks = f"{us} // 3600000000 + {us} // 60000000 % 60 / 60e0"
+        return Column(
+            compare,
+            lambda values: _among(x, [f"TIME {text_literal(clock_text(n))}" for v in values
+                                      for n in exactly(v, last_clock, hours_of)]),
+            f"{x} IS NOT NULL", f"{x} IS NULL",
+            f"({clocks} + ({us} // 1000000 % 60 + {us} % 1000000 / 1e6) / 3600e0)",
+        )  # fmt: skip
+
+    def mentions(self, field: Field, x: str, term: str) -> str:
+        del field
+        return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
+
+
+def _is_whole(x: str) -> str:
+    return f"(typeof({x}) LIKE '%INT' OR typeof({x}) LIKE '%INTEGER')"
+
+
+def _among(value: str, listed: Sequence[str]) -> str:
+    """In a list that may be empty: no microsecond is a seventh of a second."""
+    return f"{value} IN ({', '.join(listed)})" if listed else f"{value} <> {value}"

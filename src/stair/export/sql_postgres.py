@@ -1,0 +1,156 @@
+"""How PostgreSQL reads columns. It thinks that NaN is larger than every number."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from stair.export.sql_columns import (
+    Column,
+    Columns,
+    are_words,
+    at_most,
+    epoch_microseconds,
+    exactly,
+    hours_of,
+    in_calendar,
+    is_wide,
+    last_clock,
+    last_duration,
+    number_as_text,
+    one_of_doubles,
+    plain,
+    seconds_of,
+    text_literal,
+    time_text,
+)
+from stair.schema import Field
+
+_UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
+_TEXTS: Final = "('text', 'character varying')"
+_WHOLE: Final = "('smallint', 'integer', 'bigint')"
+_REAL: Final = "('real', 'double precision', 'numeric')"
+_LONGEST: Final = 15  # digits of a whole number that PostgreSQL writes without an exponent
+
+
+def _type(x: str) -> str:
+    return f"CAST(pg_typeof({x}) AS text)"
+
+
+def _double(value: float) -> str:
+    """With a double a decimal column is compared as a double, which is how stair reads it."""
+    return f"{repr(float(value)).removesuffix('.0')}::float8"
+
+
+class PostgresColumns(Columns):
+    def as_double(self, x: str) -> str:
+        return f"CAST({x} AS DOUBLE PRECISION)"
+
+    def number(self, x: str) -> Column:
+        def compare(sign: str, bound: float) -> str:
+            near = f"{x} {sign} {_double(at_most(bound))}"
+            if not is_wide(bound):
+                return near
+            return f"CASE WHEN {_type(x)} IN {_WHOLE} THEN {x} {sign} {int(bound)} ELSE {near} END"
+
+        return Column(
+            compare,
+            lambda values: one_of_doubles(x, values, f"{_type(x)} IN {_WHOLE}", _double),
+            f"{x} <= 'Infinity'::float8",
+            f"{x} IS NULL OR {x} > 'Infinity'::float8",
+            f"({x} * 1::float8)",
+            guarded=True,
+        )
+
+    def text(self, field: Field, x: str) -> Column:
+        nan = f"({_type(x)} IN {_REAL} AND CAST({x} AS text) = 'NaN')"
+
+        def listed(values: Sequence[str]) -> str:
+            texts = ", ".join(map(text_literal, values))
+            if are_words(values):
+                return f"{x} IN ({texts})"
+            return f"{self._code(field, x, values)} IN ({texts})"
+
+        return Column(
+            lambda sign, bound: f"{x} {sign} {text_literal(bound)}",
+            listed,
+            f"{x} IS NOT NULL AND NOT {nan}",
+            f"{x} IS NULL OR {nan}",
+            guarded=True,
+        )
+
+    def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
+        """Any column as text, as stair writes it; an error for types that could look alike."""
+        text = f"CAST({x} AS text)"
+        words = {"true": field.spelled(True), "false": field.spelled(False)}
+        cases = [
+            f"{_type(x)} IN {_TEXTS} OR {_type(x)} IN {_WHOLE} THEN {text}",
+            f"{_type(x)} = 'boolean' THEN CASE {text} WHEN 'true' THEN "
+            f"{text_literal(words['true'])} WHEN 'false' THEN {text_literal(words['false'])} END",
+        ]
+        numbers = [number_as_text(value) for value in values]
+        if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
+            cases.append(f"{_type(x)} IN {_REAL} THEN CAST(CAST({text} AS float8) AS text)")
+        said = text_literal(f'"{field.source}" has values of another type: ')
+        # Only with the value in it is it not worked out, and so an error, before any row is read.
+        loud = f"CAST(CAST({said} || {text} AS int) AS text)"
+        return f"CASE WHEN {' WHEN '.join(cases)} ELSE {loud} END"
+
+    def time(self, field: Field, x: str) -> Column:
+        """By the seconds since 1970, of zoned times in UTC whatever the session's time zone."""
+        del field
+        epoch = f"extract(epoch FROM {x})"
+
+        def moment(time: Any) -> str:
+            if in_calendar(time):
+                return f"extract(epoch FROM TIMESTAMP {text_literal(time_text(time))})"
+            seconds, rest = divmod(epoch_microseconds(time), 1_000_000)
+            return f"({seconds} + 0.{rest:06})"
+
+        return plain(epoch, moment, self.as_double(f"{epoch} * 1000000"))
+
+    def hour(self, field: Field, x: str) -> str:
+        del field
+        return f"extract(hour FROM {_in_utc(x)})"
+
+    def weekday(self, field: Field, x: str) -> str:
+        del field
+        return f"extract(isodow FROM {_in_utc(x)})"
+
+    def measure(self, field: Field, x: str) -> Column:
+        last: Callable[[float], int]
+        if field.type == "duration":  # a year counts as 365 days, as it does where it is read
+            us = f"((extract(epoch FROM {x}) - 21600 * extract(year FROM {x})) * 1000000)"
+            last, measure = last_duration, seconds_of
+            double = f"({self.as_double(us)} / 1e6::float8)"
+        else:  # a time of the day with a zone is an error
+            us = f"(extract(epoch FROM {x} - TIME '00:00') * 1000000)"
+            last, measure = last_clock, hours_of
+            whole = f"CAST({us} AS bigint)"
+            double = (
+                f"({self.as_double(f'{whole} / 3600000000')} "
+                f"+ {self.as_double(f'{whole} / 60000000 % 60')} / 60::float8 "
+                f"+ ({self.as_double(f'{whole} / 1000000 % 60')} "
+                f"+ {self.as_double(f'{whole} % 1000000')} / 1e6::float8) / 3600::float8)"
+            )
+
+        def listed(values: Sequence[float]) -> str:
+            found = [str(n) for value in values for n in exactly(value, last, measure)]
+            return f"{us} IN ({', '.join(found)})" if found else f"{us} <> {us}"
+
+        return Column(
+            lambda sign, bound: f"{us} {sign} {last(bound)}",
+            listed,
+            f"{x} IS NOT NULL",
+            f"{x} IS NULL",
+            double,
+        )
+
+    def mentions(self, field: Field, x: str, term: str) -> str:
+        del field
+        return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
+
+
+def _in_utc(x: str) -> str:
+    return f"to_timestamp(floor(extract(epoch FROM {x}))) AT TIME ZONE 'UTC'"

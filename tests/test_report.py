@@ -357,7 +357,7 @@ def test_the_copied_sql_selects_the_rows_of_the_rule(demo: Summary) -> None:
     """Pasted after WHERE in DuckDB, the condition finds exactly the rows that the rule covers."""
     table = pd.DataFrame(payments())
     for view in report_of(demo).rules:
-        assert view.sql == rule_to_sql(demo.rules, view.number - 1, demo.fields)
+        assert view.sql == rule_to_sql(demo.rules, view.number - 1)
         with duckdb.connect() as con:
             con.register("t", table)
             found = con.execute(f"SELECT id FROM t WHERE {view.sql}").fetchall()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from stair.errors import StairError
 from stair.local import LocalRuleSet
 from stair.space import Axis
 
@@ -54,10 +55,24 @@ def legs(rules: LocalRuleSet) -> list[list[Leg]]:
         start, parts = 0, []
         for axis in rules.space.axes:
             center = partition.center[start : start + axis.width]
-            parts.append(_leg(axis, center, root))
+            leg = _leg(axis, center, root)
+            if not all(map(math.isfinite, _constants(leg))):
+                raise StairError(
+                    f'the partitions lie so far apart along "{axis.feature}" that no distance is a '
+                    "number; leave the column out, or use a method without partitions"
+                )
+            parts.append(leg)
             start += axis.width
         found.append(parts)
     return found
+
+
+def _constants(leg: Leg) -> list[float]:
+    if isinstance(leg, NumberLeg):
+        return [leg.middle, leg.scale, leg.root, leg.center, leg.gone]
+    if isinstance(leg, CategoryLeg):
+        return [leg.other, *(part for _, part in leg.values)]
+    return [part for _, *parts in leg.terms for part in parts]
 
 
 def _leg(axis: Axis, center: tuple[float, ...], root: float) -> Leg:

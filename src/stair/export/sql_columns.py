@@ -22,6 +22,12 @@ from stair.export.sql_dialects import Dialect
 from stair.schema import Field
 
 _DAY: Final = 86_400_000_000  # microseconds
+# The ISO form of a time, and in it the digits behind the microsecond.
+ISO_TIME: Final = (
+    "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])([T ]([01][0-9]|2[0-3]):[0-5][0-9]"
+    "(:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?"
+)
+FINER: Final = "([.][0-9]{6})[0-9]+"
 # Words that some database takes for true, false, a number or a time.
 _SPECIAL: Final = frozenset(
     ("t", "tr", "tru", "true", "f", "fa", "fal", "fals", "false", "y", "ye", "yes", "n", "no",

@@ -6,9 +6,11 @@ import importlib.util
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
+import stair
 from stair import detect
 from stair.errors import StairError
 
@@ -298,3 +300,22 @@ class _Importing:
 
     def __init__(self, import_module: Any) -> None:
         self.import_module = import_module
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_fitted_detector_gets_a_column_that_is_constant_now(is_named: bool) -> None:
+    """Such a column tells nothing to rules and is left out of them; the detector needs it all the
+    same, and said that X does not have it."""
+    from sklearn.ensemble import IsolationForest
+
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(200, 3)), columns=["a", "b", "c"])
+    detector = IsolationForest(random_state=0).fit(frame if is_named else frame.to_numpy())
+    batch = frame.assign(b=1.0)
+    summary = stair.summarize(batch, detector=detector, effort="fast")
+    expected = detector.predict(batch if is_named else batch.to_numpy()) == -1
+    assert summary.n_outliers == int(expected.sum())
+    assert "b" not in summary.rules.features
+    gone = frame.assign(b=np.nan)
+    with pytest.raises(stair.StairError, match='"b" has no value in any row'):
+        stair.summarize(gone, detector=detector)

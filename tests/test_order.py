@@ -55,9 +55,10 @@ def test_the_order_of_columns_does_not_matter(method: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "distilled"])
 def test_the_order_of_rows_does_not_matter(method: str, seed: int) -> None:
-    """Method local drew other rows from a shuffled table in 28 of 101 cases."""
+    """Method local drew other rows from a shuffled table in 28 of 101 cases. (The search for
+    distilled rules draws rows by their place, and the documents say so.)"""
     table, y = _tied(seed)
     first = stair.summarize(table, labels=y, method=method, effort="fast")
     order = np.random.default_rng(seed).permutation(len(y))

@@ -173,7 +173,7 @@ def read_verdict(
         array, name = _column_or_array(frame, scores, "scores")
         return labels_from_scores(array, contamination, name=name or "scores"), taken
     present = [name for name in exclude if name in frame.columns]
-    matrix, names = _matrix(frame, include, present, kinds)
+    matrix, names = _matrix(frame, _known_to(detector, frame, include, present), present, kinds)
     say("looking for outliers")
     if isinstance(detector, str):
         from stair import detect
@@ -201,6 +201,20 @@ def _column_or_array(
     if n_given != frame.n_rows:
         raise StairError(f"{what} has {n_given} values, but the data has {frame.n_rows} rows")
     return given, None
+
+
+def _known_to(
+    detector: Any, frame: io.Frame, include: Collection[str] | None, exclude: Collection[str]
+) -> Collection[str] | None:
+    """The columns that a fitted detector was fitted on: it needs them all, also one that has the
+    same value everywhere here and so tells nothing to rules."""
+    names = getattr(detector, "feature_names_in_", None)
+    rest = [name for name in frame.columns if name not in exclude]
+    if names is not None:
+        return [name for name in map(str, names) if name in rest] or include
+    chosen = [name for name in rest if include is None or name in include]
+    n_seen = getattr(detector, "n_features_in_", None)
+    return chosen if n_seen == len(chosen) else include
 
 
 def _matrix(
@@ -231,6 +245,8 @@ def _matrix(
         else:
             column = array.astype(np.float64)
         gone = np.isnan(column)
+        if gone.all() and len(column):
+            raise StairError(f'"{name}" has no value in any row, so a detector cannot judge by it')
         if gone.any():
             column = np.where(gone, np.median(column[~gone]), column)
         parts.append(column)

@@ -253,3 +253,86 @@ def test_parts_of_several_types_are_refused() -> None:
             stair.StairError, match=f'"x" holds {one} in one part of the data and {other} in'
         ):
             stair.summarize(data, labels="label", engine="dask")
+
+
+CELLS: dict[str, list[str]] = {
+    "zip": ["01234", "11234", "21234"],
+    "their day": ["01/02/2024", "13/02/2024", "25/12/2024"],
+    "clock": ["08:00:00", "12:30:00", "23:00:00"],
+    "flag": ["true", "False", " TRUE"],
+    "yes": ["yes", "no", "NA"],
+    "letter": ["t", "f"],
+    "day": ["2024-01-01", " 2024-02-03", "2024-03-01", "NULL"],
+    "time": ["2024-01-01 10:20", "2024-02-03T10:00:00.123456789"],
+    "zoned": ["2024-01-01T10:00:00+02:00", "2024-02-03T10:00:00.5Z"],
+    "half zoned": ["2024-01-01T10:00:00+02:00", "2024-02-03T10:00:00"],
+    "no day": [*(f"2024-01-{k:02}" for k in range(1, 29)), "2024-02-30"],
+    "year 0": ["0000-01-01", "2024-01-01"],
+    "number": ["1", "2.5", "NA", "", " 3e2 ", "-.5"],
+    "under": ["1_000", "2_000"],
+    "padded": [" 1", " 2", "3 ", "+4"],
+    "padded text": [" a", "a ", "b", " nan "],
+    "wide": [str(2**60 + k) for k in range(4)],
+    "unsigned": [str(2**64 - 1 - k) for k in range(4)],
+    "gappy wide": [str(2**53 + 1), str(2**53 + 2), ""],
+    "too wide": [str(2**70), str(2**71), "5"],
+    "mixed": ["1", "2", "x"],
+    "not a number": ["1", "NAN", "3"],
+    "uuid": ["123e4567-e89b-12d3-a456-426614174000", "223e4567-e89b-12d3-a456-426614174000"],
+    "quoted": ["a,b", 'c"d', "e\nf", "'"],
+    "empty": ["", "NA"],
+}
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_a_csv_file_is_read_as_in_memory(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    """DuckDB's own guesses were taken: 01234 became a number, 08:00:00 a time of the day and
+    13/02/2024 a time; and a sound file whose lines did not fit a guess was called damaged."""
+    rng = np.random.default_rng(seed)
+    columns = {
+        name: rng.choice(np.array(cells, dtype=object), 200) for name, cells in CELLS.items()
+    }
+    columns["padded"][0] = " 1"
+    odd = (columns["zip"] == "01234") ^ (columns["clock"] == "08:00:00")
+    frame = pd.DataFrame({**columns, "label": odd.astype(int)})
+    path = tmp_path_factory.mktemp("csv") / "data.csv"
+    frame.to_csv(path, index=False)
+    options: dict[str, Any] = {"labels": "label", "min_score": 0.9, "name": "data"}
+    small = stair.summarize(path, method="stair", **options)
+    large = stair.summarize(path, engine="duckdb", **options)
+    _alike(large, small)
+
+
+def test_a_column_that_only_later_csv_files_have(tmp_path: Path) -> None:
+    """DuckDB takes the columns of the first file and drops the others without a word."""
+    (tmp_path / "a.csv").write_text("x,label\n1,0\n2,1\n")
+    for rest, said in (("x,y,label\n1,5,0\n", 'b.csv has a column "y" that a.csv lacks'),
+                       ("label\n1\n", 'b.csv lacks a column "x" that a.csv has'),
+                       ("label,x\n1,5\n", "in the same order")):  # fmt: skip
+        (tmp_path / "b.csv").write_text(rest)
+        with pytest.raises(stair.StairError, match=said):
+            stair.summarize(tmp_path / "*.csv", labels="label", engine="duckdb")
+    (tmp_path / "b.csv").write_bytes("x,label\nMünchen,0\n".encode("latin-1"))
+    with pytest.raises(stair.StairError, match="UTF-8"):
+        stair.summarize(tmp_path / "b.csv", labels="label", engine="duckdb")
+
+
+def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:
+    """And whole ones are exact: DECIMAL is what sums of money have."""
+    import duckdb
+
+    path = tmp_path / "data.duckdb"
+    with duckdb.connect(str(path)) as con:
+        con.execute(
+            "CREATE TABLE t AS SELECT CAST(range % 7 + 0.1 AS DECIMAL(18, 2)) AS money, "
+            "CAST(9007199254740993 + range % 5 AS DECIMAL(18, 0)) AS id, "
+            "CAST(range % 3 / 10 AS DECIMAL(38, 10)) AS share, "
+            "CAST(range % 7 > 4 OR range % 5 = 3 AS INTEGER) AS label FROM range(500)"
+        )
+    options: dict[str, Any] = {"labels": "label", "min_score": 0.95, "name": "data"}
+    small = stair.summarize(path, method="stair", **options)
+    _alike(stair.summarize(path, engine="duckdb", **options), small)
+    assert small.score == 1.0

@@ -101,10 +101,12 @@ def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) ->
 
 
 @contextlib.contextmanager
-def opened_file(source: Source, table: str | None, query: str | None) -> Iterator[Opened]:
-    """A file that was read before, once more."""
+def opened_file(
+    source: Source, table: str | None = None, query: str | None = None, *, whole: bool = True
+) -> Iterator[Opened]:
+    """A file that was read before, once more; or one of which the beginning is enough."""
     path = regular_file(source)
-    with _opened(path, table, query, None, None, whole=True, reader=None) as opened:
+    with _opened(path, table, query, None, None, whole=whole, reader=None) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +20,11 @@ from stair.io.databases import PARQUET, choose_table, parquet_names, sql_shape
 from stair.io.frame import unique_names
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
 from stair.io.reading import no_such_file
-from stair.io.values import MISSING
+from stair.io.stream_csv import csv_query
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
 DUCKDB = frozenset({".duckdb", ".ddb", ".db"})
 VECTOR = 2048  # rows that DuckDB hands on together
-SAMPLED_LINES = 1_000_000  # of a CSV file, to find out what its columns hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +205,9 @@ _EXACT = frozenset({"BIGINT", "UBIGINT"})  # beyond what is exact as DOUBLE
 
 def _column(declared: str, place: str) -> tuple[str, str]:
     """What a column becomes, and the expression that makes it so."""
+    decimal = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", declared)
+    if decimal and int(decimal[2]):  # by way of text, for a float is then the nearest one
+        return "float", f"coalesce(CAST(CAST({place} AS VARCHAR) AS DOUBLE), 'nan'::DOUBLE)"
     kind, sql = sql_shape(declared)
     plain = sql.format(place)
     if kind == "int" and declared not in _EXACT:
@@ -284,11 +287,7 @@ def _table(
                 f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)", names
             )
         if kind == "csv":
-            gone = ", ".join("'" + token.replace("'", "''") + "'" for token in sorted(MISSING))
-            return Table(
-                f"SELECT * FROM read_csv([{listed}], nullstr = [{gone}], header = true, "
-                f"hive_partitioning = false, sample_size = {SAMPLED_LINES})"
-            )
+            return Table(*csv_query(con, [part.path for part in parts]))
         if query is not None:
             if [s.type for s in con.extract_statements(query)] != [select]:
                 raise StairError("query= must be a single SELECT; got something else.")

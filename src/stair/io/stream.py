@@ -175,29 +175,28 @@ class Stream:
     def _in_words(self) -> Iterator[None]:
         try:
             yield
-        except MemoryError as error:  # Arrow's own is one too
-            raise _too_little(error) from error
         except (*_arrow_errors(), self._errors) as error:
-            why, said = reason(error), str(error).lower()
             self.check()  # the likelier reason: a file that vanished or changed
-            if "space left" in said or "failed to offload" in said:
-                raise StairError(f"the disk is full: {why}.") from error
-            if any(sign in said for sign in _TOO_LITTLE):
-                raise _too_little(error) from error
-            raise StairError(f"cannot read {self.source}, it may be damaged: {why}.") from error
+            raise _trouble(self.source, error) from error
 
 
 # What DuckDB and Arrow say where there is no room: for anything, or for a text of all rows.
 _TOO_LITTLE = ("memory", "maximum total string size", "cannot contain more than", "allocat")
 
 
-def _too_little(error: BaseException) -> StairError:
-    return StairError(f"not enough memory: {reason(error)}. Allow more with --memory.")
+def _trouble(source: str, error: BaseException) -> StairError:
+    """What keeps us from reading: only what is left over may be damage."""
+    why, said = reason(error), str(error).lower()
+    if "space left" in said or "failed to offload" in said:
+        return StairError(f"the disk is full: {why}.")
+    if isinstance(error, MemoryError) or any(sign in said for sign in _TOO_LITTLE):
+        return StairError(f"not enough memory: {why}. Allow more with --memory.")
+    return StairError(f"cannot read {source}, it may be damaged: {why}.")
 
 
 def _arrow_errors() -> tuple[type[BaseException], ...]:
     pyarrow = optional("pyarrow")
-    return (pyarrow.ArrowException, OSError)
+    return (pyarrow.ArrowException, OSError, MemoryError)
 
 
 _EXACT = frozenset({"BIGINT", "UBIGINT"})  # beyond what is exact as DOUBLE
@@ -300,7 +299,7 @@ def _table(
         chosen = choose_table(name, {k: v[2] for k, v in there.items()}, table)
         return Table(f"SELECT * FROM {quoted(there[chosen][0])}.{quoted(there[chosen][1])}")
     except errors as error:
-        raise StairError(f"cannot read {name}, it may be damaged: {reason(error)}.") from error
+        raise _trouble(name, error) from error
 
 
 def _check_schemas(con: Any, parts: list[Part]) -> None:

@@ -8,21 +8,26 @@ them finds out what each column holds, by the rules of `values.py`.
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from stair.errors import StairError
 from stair.io.reading import opened_file
-from stair.io.values import MISSING
+from stair.io.values import MISSING, typed
 
 _SPACE: Final = r" \t\n\r\f\v"
 _WHOLE: Final = r"[+-]?(0|[1-9][0-9]*)"
-_NUMBER: Final = r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))"
-_CODE: Final = r"[+-]?0[0-9]+([eE][+-]?[0-9]+)?"  # leading zeros: no number
+_TENS: Final = r"([eE][+-]?[0-9]+)?"
+# Whole numbers with leading zeros are none.
+_NUMBER: Final = (
+    rf"[+-]?((0|[1-9][0-9]*){_TENS}|[0-9]+\.[0-9]*{_TENS}|\.[0-9]+{_TENS}|(?i:inf(inity)?))"
+)
 _DAY: Final = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
 _ZONE: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+FIRST: Final = 2048  # lines by which it is guessed what all are to be tested for
+TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
 
 
 def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -31,20 +36,24 @@ def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str]]:
     listed = ", ".join(_text(glob.escape(path)) for path in paths)
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     gone = ", ".join(map(_text, sorted(MISSING)))
-    cells = ", ".join(
-        f"CASE WHEN {_stripped(f'c{i}')} NOT IN ({gone}) THEN c{i} END AS c{i}"
-        for i in range(len(names))
-    )
     fields = (
-        f"SELECT {cells} FROM read_csv([{listed}], delim = {_text(separator)}, header = true, "
+        f"read_csv([{listed}], delim = {_text(separator)}, header = true, nullstr = [{gone}], "
         f"quote = '\"', escape = '\"', auto_detect = false, columns = {{{columns}}}, "
         "hive_partitioning = false, strict_mode = true, null_padding = false)"
     )
-    asked = ", ".join(", ".join(_questions(f"c{i}")) for i in range(len(names)))
-    found = con.execute(f"SELECT {asked} FROM ({fields})").fetchall()[0]
-    n = len(found) // len(names)
-    typed = [_typed(f"c{i}", *found[i * n : i * n + n]) for i in range(len(names))]
-    return f"SELECT {', '.join(typed)} FROM ({fields})", names
+    first = con.execute(f"SELECT * FROM {fields} LIMIT {FIRST}").fetchall()
+    guesses = [typed([row[i] or "" for row in first])[0] for i in range(len(names))]
+    typed_cells: list[str] = []
+    for start in range(0, len(names), TOGETHER):
+        here = range(start, min(start + TOGETHER, len(names)))
+        asked = [list(_questions(i, guesses[i])) for i in here]
+        stripped = ", ".join(f"c{i}, {_stripped(f'c{i}')} AS t{i}" for i in here)
+        query = f"SELECT {', '.join(q for each in asked for q in each)} FROM (SELECT {stripped} "
+        found = iter(con.execute(f"{query} FROM {fields})").fetchall()[0])
+        for i, each in zip(here, asked, strict=True):
+            counts = [next(found) for _ in each]
+            typed_cells.append(_typed(f"c{i}", gone, guesses[i], counts))
+    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names
 
 
 def _layout(paths: Sequence[str]) -> tuple[list[str], str]:
@@ -93,48 +102,69 @@ def _stripped(cell: str) -> str:
     return f"trim({cell}, E'{_SPACE}')"
 
 
-def _questions(cell: str) -> list[str]:
-    """What is counted of a column: its values, and those of each kind."""
-    text = _stripped(cell)
+# What is counted of a column that may be of a kind, as far as its first lines say.
+_TESTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "int": ("whole", "signed", "unsigned", "number"),
+    "float": ("number",),
+    "bool": ("truth",),
+    "date": ("time",),
+    "zoned": ("instant",),
+    "text": (),
+    "none": ("whole", "signed", "unsigned", "number", "truth", "time", "instant"),
+}
+
+
+def _questions(i: int, guess: str) -> Iterator[str]:
+    """Values, those that are missing but for spaces, those with spaces, and those of each kind."""
+    cell, text = f"c{i}", f"t{i}"
+    gone = ", ".join(map(_text, sorted(MISSING)))
+    yield f"count({cell})"
+    yield f"count(*) FILTER ({text} IN ({gone}))"
+    yield f"count(*) FILTER ({text} <> {cell})"
 
     def fits(pattern: str) -> str:
-        return f"regexp_full_match({text}, '{pattern}')"
+        return f"FILTER (regexp_full_match({text}, '{pattern}'))"
 
-    day = f"{text} NOT LIKE '0000%' AND "
-    return [
-        f"count({cell})",
-        f"count(*) FILTER ({fits(_WHOLE)})",
-        f"count(TRY_CAST({text} AS BIGINT)) FILTER ({fits(_WHOLE)})",
-        f"count(TRY_CAST({text} AS UBIGINT)) FILTER ({fits(_WHOLE)})",
-        f"count(*) FILTER ({fits(_NUMBER)} AND NOT {fits(_CODE)})",
-        f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
-        f"count({_as_time(text)}) FILTER ({day}{fits(f'{_DAY}([T ]{_HOUR})?')})",
-        f"count({_as_instant(text)}) FILTER ({day}{fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')})",
-    ]
+    asked = {
+        "whole": f"count(*) {fits(_WHOLE)}",
+        "signed": f"count(TRY_CAST({text} AS BIGINT))",
+        "unsigned": f"count(TRY_CAST({text} AS UBIGINT))",
+        "number": f"count(*) {fits(_NUMBER)}",
+        "truth": f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
+        "time": f"count({_as_time(text)}) {fits(f'{_DAY}([T ]{_HOUR})?')}",
+        "instant": f"count({_as_instant(text)}) {fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
+    }
+    yield from (asked[test] for test in _TESTS[guess])
 
 
 def _as_time(text: str) -> str:
-    return f"TRY_CAST(left({text}, 26) AS TIMESTAMP)"  # down to the microsecond
+    """Down to the microsecond; there is no year 0."""
+    return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN left({text}, 26) END AS TIMESTAMP)"
 
 
 def _as_instant(text: str) -> str:
     cut = rf"regexp_replace({text}, '(\.[0-9]{{6}})[0-9]+', '\1')"
-    return f"TRY_CAST({cut} AS TIMESTAMPTZ)"
+    return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(
-    cell: str, n: int, whole: int, signed: int, unsigned: int, number: int, truth: int, time: int,
-    instant: int,
-) -> str:  # fmt: skip
+def _typed(cell: str, gone: str, guess: str, counts: Sequence[int]) -> str:
     """The column as what all of its values are; as text where they agree on nothing else."""
-    text = _stripped(cell)
-    if n in (0, number):
-        kind = "DOUBLE"
-        if n and whole == n and n in (signed, unsigned):
-            kind = "BIGINT" if signed == n else "UBIGINT"
-        return f"CAST({text} AS {kind})"
-    if truth == n:
+    n_all, n_gone, n_spaced, *tested = counts
+    found = dict(zip(_TESTS[guess], tested, strict=True))
+    n = n_all - n_gone
+    text = _stripped(cell) if n_spaced else cell
+    if n_gone:
+        cell = f"CASE WHEN {text} NOT IN ({gone}) THEN {cell} END"
+        text = _stripped(cell)
+    is_all = {kind for kind, count in found.items() if count == n}
+    if not n:
+        return "CAST(NULL AS DOUBLE)"
+    if "number" in is_all:
+        whole = "whole" in is_all
+        signed, unsigned = whole and "signed" in is_all, whole and "unsigned" in is_all
+        return f"CAST({text} AS {'BIGINT' if signed else 'UBIGINT' if unsigned else 'DOUBLE'})"
+    if "truth" in is_all:
         return f"lower({text}) = 'true'"
-    if time == n:
+    if "time" in is_all:
         return _as_time(text)
-    return _as_instant(text) if instant == n else cell
+    return _as_instant(text) if "instant" in is_all else cell

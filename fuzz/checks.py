@@ -23,6 +23,9 @@ from stair import StairError
 FAITHFUL = frozenset({"dict", "pandas", "polars", "arrow", "parquet", "duckdb"})
 # What a user's table loses there: times are texts, flags are numbers.
 LOSES_TYPES = frozenset({"sqlite"})
+# Code that can refuse a column, and the sentences that say that its type cannot be meant.
+CODE = frozenset({"python", "pandas", "polars", "onnx"})
+OTHER_TYPE = ("make times of them first", "has times; read it", "when the rules were learned, but")
 ENDINGS = ("to_text", "to_html", "to_sentences", "to_markdown", "to_json")
 DIALECTS = ("spark", "bigquery", "snowflake", "sqlserver", "mysql")
 
@@ -302,6 +305,7 @@ class Checker:
             return
         got: Any = None
         expected: Any = None
+        why = ""
         target = self.targets[name]
         with ExitStack() as stack:
             try:
@@ -317,13 +321,19 @@ class Checker:
             with self.guarded(f"{when} reference", name):
                 try:
                     expected = library.apply(saved, library.read_frame(really, {}))
-                except StairError:
-                    expected = "refused"
+                except StairError as error:
+                    expected, why = "refused", str(error)
         if expected is None:
             return
         blame = _blame(document, table)
         if expected == "refused":
             self.result.count(check, name, "answers where the rules refuse")
+            if name in CODE and any(words in why for words in OTHER_TYPE):
+                self.result.found(
+                    Finding(check, name, "answers where the rules refuse",
+                            f"a column of a type that cannot be meant is labelled ({blame})",
+                            why, _shown(got))
+                )  # fmt: skip
             if when == "training" and name not in LOSES_TYPES:
                 self.compare(check, name, answer, got, f"labels differ ({blame})")
             return

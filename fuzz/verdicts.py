@@ -30,7 +30,7 @@ def draw_verdict(rng: Rng, table: Table) -> Verdict:
     if roll < 0.03:
         return Verdict("detector", detector=DETECTORS[int(rng.integers(len(DETECTORS)))],
                        contamination=0.1)  # fmt: skip
-    if roll < 0.12:
+    if roll < 0.12 and n >= 3:
         return _classes(rng, table)
     flagged = _planted(rng, table) if rng.random() < 0.8 else rng.random(n) < 0.2
     if roll < 0.2 and n >= 4:
@@ -47,12 +47,11 @@ def draw_verdict(rng: Rng, table: Table) -> Verdict:
 
 
 def _classes(rng: Rng, table: Table) -> Verdict:
-    n = table.n_rows
     first, second = _planted(rng, table), _planted(rng, table)
     names: tuple[Any, ...] = ("red", "green", "blue") if rng.random() < 0.5 else (1, 2, 3)
     values = [names[2] if b else names[1] if a else names[0]
               for a, b in zip(first.tolist(), second.tolist(), strict=True)]  # fmt: skip
-    if n >= 3 and len(set(values)) < 3:
+    if len(set(values)) < 3:
         values[:3] = names
     return Verdict("classes", tuple(values), tuple(values), None)
 

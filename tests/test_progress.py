@@ -5,6 +5,10 @@ from __future__ import annotations
 import io
 import time
 
+import numpy as np
+import pytest
+
+import stair
 from stair.progress import ProgressLine
 
 
@@ -35,3 +39,24 @@ def test_nothing_is_shown_for_a_moment_a_pipe_or_quietly() -> None:
         with ProgressLine(stream=stream, quiet=is_quiet) as say:
             say("hello")
         assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize("method", ["stair", "refined", "local", "distilled"])
+def test_who_listens_can_end_the_work_between_two_steps(method: str) -> None:
+    """Stop on the page raises from `say`; refined and local rules grew whole trees in silence."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 3))
+    y = (random.random(400) < 0.3).astype(int)
+    said: list[str] = []
+
+    class Enough(Exception):  # noqa: N818 - nothing went wrong
+        pass
+
+    def stop(text: str) -> None:
+        said.append(text)
+        if len(said) == 20:
+            raise Enough
+
+    with pytest.raises(Enough):
+        stair.summarize(X, labels=y, method=method, min_score=0.95, progress=stop)
+    assert len(said) == 20

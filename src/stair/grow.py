@@ -142,7 +142,7 @@ class Search:
         self._engine = engine
         self._max_rule_length = max_rule_length
         self._all = engine.order
-        self._place = np.argsort(engine.order)
+        self._place: list[int] = np.argsort(engine.order).tolist()
         self._all_listed: list[int] = self._all.tolist()
         self._bits = entropy_scale(engine.n_classes)
         self._columns_of: dict[int, list[int]] = {}
@@ -153,12 +153,11 @@ class Search:
         """The columns that a rule may use: once it is full, only those of its own attributes."""
         if node.length < self._max_rule_length:
             return self._all
-        used = np.array(list(node.used), dtype=np.int64)
-        return used[np.argsort(self._place[used])]
+        return np.array(sorted(node.used, key=self._place.__getitem__), dtype=np.int64)
 
     def rank(self, split: Split) -> tuple[float, float, int, int]:
         """Splits in the order in which they are taken: the written rule for ties."""
-        return (split.price, -split.gain, int(self._place[split.column]), split.cut)
+        return (split.price, -split.gain, self._place[split.column], split.cut)
 
     def used_with(self, node: Node, split: Split) -> frozenset[int]:
         """The columns of a rule's attributes after a split."""

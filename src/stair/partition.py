@@ -195,6 +195,7 @@ class _Loop:
             min_score=self.min_score + PAST * (1.0 - self.min_score),
             max_rule_length=self.max_rule_length,
             positive=self.positive,
+            on_step=lambda step: self.say(f"learning: {step.n_rules} rules in all partitions"),
         )
         floor = self._floor(len(centers))
         totals = np.bincount(self.codes, minlength=self.n_classes).tolist()

@@ -74,7 +74,10 @@ def shortest_tree(
     for number in range(min(max(VALUES // max(n_values, 1), FEWEST), MOST)):
         engine = engine_of()
         seen: Engine = engine if first is None else Blinkered(engine, random)
-        growth = grow(seen, min_score=past, max_rule_length=max_rule_length, positive=positive)
+        growth = grow(
+            seen, min_score=past, max_rule_length=max_rule_length, positive=positive,
+            on_step=lambda _, n=number: say(f"refining: tree {n + 1}"),  # type: ignore[misc]
+        )  # fmt: skip
         leaves = refined_leaves(growth, engine.unit, positive, min_score)
         totals = [sum(each) for each in zip(*(leaf.counts for leaf in leaves), strict=True)]
         score = score_of(((leaf.label, leaf.counts) for leaf in leaves), totals, positive)

@@ -120,9 +120,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             return None
         if self.pos_label is None:
-            mass = np.ones(len(codes)) if weights is None else weights
-            # Summed exactly, so that a tie does not depend on the order of rows.
-            counts = [math.fsum(mass[codes == k].tolist()) for k in (0, 1)]
+            counts = np.bincount(codes, minlength=2).tolist()
+            if weights is not None:  # summed exactly: a tie does not depend on the order of rows
+                counts = [math.fsum(weights[codes == k].tolist()) for k in (0, 1)]
             at, guess = outlier_of_two(labels, counts, name="y", option="pos_label")
             if guess:
                 warnings.warn(guess, OutlierGuessed, stacklevel=4)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
-from stair import StairError
+from stair import StairError, summarize
 from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.local import LocalRuleSet
@@ -293,3 +293,20 @@ def test_without_sqlglot_other_databases_get_a_plain_sentence(
         to_sql(_one(Interval("a", 0.0)), dialect=dialect)
     for name in TYPES:
         assert to_sql(_one(Interval("a", 0.0)), dialect=name)
+
+
+def test_many_partitions_are_measured_once() -> None:
+    """SQLite wrote every distance out again wherever it was compared: 16 partitions took all
+    memory, and PostgreSQL's planner never ended. The size of SQLite's program is bounded now."""
+    rng = np.random.default_rng(0)
+    table = {f"c{j}": rng.normal(size=300) for j in range(3)}
+    labels = ((table["c0"] > 1) ^ (table["c1"] > 1)).astype(int)
+    summary = summarize(table, labels=labels, method="local", n_partitions=16, min_score=0.95)
+    con = sqlite3.connect(":memory:")
+    con.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 20_000)
+    con.execute("CREATE TABLE data (c0 REAL, c1 REAL, c2 REAL)")
+    rows = zip(*(values.tolist() for values in table.values()), strict=True)
+    con.executemany("INSERT INTO data VALUES (?, ?, ?)", rows)
+    found = [row[-2] for row in con.execute(summary.to_sql("data", dialect="sqlite"))]
+    assert found == summary.rules.predict(table).tolist()
+    assert summary.to_sql("data", dialect="postgres").count("OFFSET 0") == 2

@@ -103,7 +103,7 @@ def _query(rules: RuleSet, table: str | Sequence[str], dialect: Dialect) -> str:
     taken = rules.schema.taken
     if isinstance(rules, LocalRuleSet):
         partition = _new_name("stair_partition", taken)
-        source = _routed(rules, writer, source, partition, taken)
+        source = _routed(rules, writer, source, partition, taken, dialect)
         for number, (start, stop) in enumerate(rules.spans(), 1):
             for k in range(start, stop):
                 conditions[k] = f"{identifier(partition)} = {number} AND {conditions[k]}"
@@ -138,7 +138,12 @@ def rule_to_sql(rules: RuleSet, number: int, dialect: str = "duckdb") -> str:
 
 
 def _routed(
-    rules: LocalRuleSet, writer: ClauseWriter, source: str, partition: str, taken: Collection[str]
+    rules: LocalRuleSet,
+    writer: ClauseWriter,
+    source: str,
+    partition: str,
+    taken: Collection[str],
+    dialect: Dialect,
 ) -> str:
     """A subquery with the number of each row's nearest partition, the first of equals."""
     distances = [
@@ -153,8 +158,19 @@ def _routed(
         + f" THEN {k + 1}"
         for k, d in enumerate(distances)
     ]  # fmt: skip
-    inner = "SELECT *,\n" + ",\n".join(lines) + f"\n    FROM {source}"
-    return f"(SELECT *, CASE {' '.join(nearest)} END AS {partition}\n  FROM ({inner}) AS p) AS q"
+    inner = _fenced("SELECT *,\n" + ",\n".join(lines) + f"\n    FROM {source}", dialect)
+    routed = f"SELECT *, CASE {' '.join(nearest)} END AS {partition}\n  FROM ({inner}) AS p"
+    return f"({_fenced(routed, dialect)}) AS q"
+
+
+def _fenced(query: str, dialect: Dialect) -> str:
+    """A subquery that is worked out before it is used. PostgreSQL and SQLite would write out every
+    distance again wherever it is compared, and be busy with that until memory ends."""
+    if dialect.name == "postgres":
+        return f"{query}\n    OFFSET 0"
+    if dialect.name == "sqlite":
+        return f"WITH stair_fenced AS MATERIALIZED ({query}) SELECT * FROM stair_fenced"
+    return query
 
 
 def _parts(name: str | Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,424 @@
+"""A rules file read back: everything that the published schema says, and what it cannot say.
+
+Nothing in a file is believed. Each object has the keys that it must have and no others, and each
+clause speaks of a field of its own kind with values of that field's type. What is damaged raises a
+ValueError that says where.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Final, TypeVar, cast, get_args
+
+import numpy as np
+
+from stair.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
+from stair.conversion import EXACT, TYPES, WEEKDAYS, Part
+from stair.local import LocalRuleSet, Partition
+from stair.rules import Rule, RuleSet
+from stair.schema import KINDS, Field, Kind, Schema
+from stair.space import Axis, Space
+from stair.table import PART_KINDS
+
+# No file that stair writes is nested deeper, and some of what reads it goes inside by calls.
+DEEPEST: Final = 30
+_TIME: Final = re.compile(r"([+-]?)(\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,6})?", re.ASCII)
+_FACTS: Final[dict[str, type | tuple[type, ...]]] = {
+    "method": str, "score": (int, float), "score_name": str, "floor": (int, float),
+    "total_length": (int, float), "rows": (int, float), "rows_without_rule": (int, float),
+    "label": str, "source": str, "held_out": list, "left_out": dict, "settings": dict,
+    "versions": dict,
+}  # fmt: skip
+
+Read = TypeVar("Read")
+
+
+def parsed(text: str) -> Any:
+    """JSON in which no key stands twice, every number is one, and every text can be written."""
+    document = json.loads(
+        text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite
+    )
+    _check_depth(document)
+    json.dumps(document, ensure_ascii=False).encode()
+    return document
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} stands twice in one place")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _check_depth(document: Any) -> None:
+    level, depth = [document], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"there are more than {DEEPEST} things inside each other")
+        level = [
+            each
+            for inside in level
+            if isinstance(inside, dict | list)
+            for each in (inside.values() if isinstance(inside, dict) else inside)
+        ]
+
+
+def read_rules(document: dict[str, Any], version: int) -> tuple[RuleSet, dict[str, Any]]:
+    """The rules and the facts about them; in the first version types are told from the rules."""
+    routing = ("assigned", "routed", "space", "partitions")
+    has_routing = any(key in document for key in routing)
+    _check_keys(
+        document,
+        ("format", "version", "facts", "classes", "outlier", "default", "totals", "fields", "rules",
+         *(("columns",) if version > 1 else ()), *(routing if has_routing else ())),
+    )  # fmt: skip
+    facts = _facts(document["facts"])
+    classes = _unique(_list(document["classes"], _scalar), "class")
+    if not classes or len({isinstance(c, str) for c in classes}) > 1:
+        raise ValueError("the classes are neither all texts nor all numbers")
+    fields = _list(document["fields"], lambda given: _field(given, version))
+    _unique([field.name for field in fields], "field")
+    columns = _unique(_list(document.get("columns", []), _text), "column")
+    rules = _list(document["rules"], lambda given: _rule(given, classes))
+    totals = _list(document["totals"], _amount)
+    if len(totals) != len(classes):
+        raise ValueError("totals and classes differ in number")
+    outlier = document["outlier"]
+    found = RuleSet(
+        tuple(rules), tuple(classes), Schema(tuple(fields), tuple(columns)),
+        _label(document["default"], classes), tuple(totals),
+        None if outlier is None else _label(outlier, classes),
+    )  # fmt: skip
+    if has_routing:
+        found = _with_routing(found, document)
+    if version == 1:
+        found = _with_types(found)
+    _check_clauses(found)
+    return found, facts
+
+
+def _facts(given: Any) -> dict[str, Any]:
+    facts = _mapping(given)
+    for name, kinds in _FACTS.items():
+        if name in facts and (not isinstance(facts[name], kinds) or isinstance(facts[name], bool)):
+            raise ValueError(f"the fact {name!r} cannot be {shown(facts[name])}")
+    return facts
+
+
+# --- fields ---------------------------------------------------------------------------------------
+
+
+def _field(given: Any, version: int) -> Field:
+    found = _mapping(given)
+    has_part = "part" in found or "source" in found
+    needed = ("name", "kind", *(("type",) if version > 1 else ()),
+              *(("source", "part") if has_part else ()))  # fmt: skip
+    kind = found.get("kind")
+    may = ("values",) if version > 1 and kind == "category" and not has_part else ()
+    _check_keys(found, needed, may)
+    name, part = _text(found["name"]), cast(Any, found.get("part"))
+    if kind not in KINDS:
+        raise ValueError(f"{shown(kind)} is no kind of field")
+    if has_part and (part not in get_args(Part) or PART_KINDS[part] != kind):
+        raise ValueError(f"{shown(part)} is no part of a time that is a {kind}")
+    types = TYPES["time" if has_part else kind]
+    type_ = _text(found.get("type", types[0]))
+    if type_ not in types:
+        raise ValueError(f"a {kind} has no values of the type {type_!r}")
+    field = Field(name, cast(Kind, kind), _text(found.get("source", name)), part, type_)
+    if "values" not in found:
+        return field
+    values = _unique(_list(found["values"], _scalar), "value")
+    for value in values:
+        _check_value(field, value)
+    return replace(field, known=tuple(values))
+
+
+def _with_types(rules: RuleSet) -> RuleSet:
+    """Files of the first version do not say of which types the values were."""
+    clauses = [clause for rule in rules.rules for clause in rule.clauses]
+    if isinstance(rules, LocalRuleSet):
+        axes = [axis for axis in rules.space.axes if axis.kind == "category"]
+        clauses += [Among(axis.feature, axis.values) for axis in axes]
+    told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
+    fields = tuple(
+        replace(f, type=told[f.name].type) if f.kind == "category" == told[f.name].kind
+        and f.part is None else f
+        for f in rules.schema.fields
+    )  # fmt: skip
+    return replace(rules, schema=replace(rules.schema, fields=fields))
+
+
+def _check_value(field: Field, value: Any) -> None:
+    """Whether a category is one that such a field can have."""
+    if field.part == "weekday":
+        fits = value in WEEKDAYS
+    elif field.type == "flag":
+        fits = isinstance(value, bool)
+    elif field.type == "time":
+        fits = isinstance(value, str) and _is_moment(value)
+    elif field.type in ("text", "described"):
+        fits = isinstance(value, str)
+    else:
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+    if not fits:
+        raise ValueError(f"{field.name!r} cannot be {shown(value)}: its type is {field.type}")
+
+
+def _is_moment(text: str) -> bool:
+    return _TIME.fullmatch(text) is not None and str(_time(text)) == text
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def _rule(given: Any, classes: list[Any]) -> Rule:
+    found = _mapping(given)
+    _check_keys(found, ("label", "counts", "clauses"), ("words",))
+    _text(found.get("words", ""))
+    counts = _list(found["counts"], _amount)
+    if counts and len(counts) != len(classes):
+        raise ValueError("counts and classes differ in number")
+    clauses = _list(found["clauses"], _clause)
+    label = _label(found["label"], classes)
+    return Rule(tuple(clauses), label, tuple(zip(classes, counts, strict=True)) if counts else ())
+
+
+def _clause(given: Any) -> Clause:
+    found = _mapping(given)
+    for key, read in _CLAUSES.items():
+        if key in found:
+            return read(found, _text(found.get("feature")))
+    raise ValueError(f"{shown(found)} is no clause")
+
+
+def _mentions(found: dict[str, Any], feature: str) -> Mentions:
+    _check_keys(found, ("feature", "mentions", "present"))
+    term = _text(found["mentions"])
+    if not term:
+        raise ValueError("a text mentions nothing")
+    return Mentions(feature, term, _flag(found["present"]))
+
+
+def _among(found: dict[str, Any], feature: str) -> Among:
+    key = "in" if "in" in found else "not in"
+    _check_keys(found, ("feature", key, "missing"))
+    values = _unique(_list(found[key], _scalar), "value")
+    return Among(feature, tuple(values), key == "not in", _flag(found["missing"]))
+
+
+def _only_missing(found: dict[str, Any], feature: str) -> Interval | Period:
+    if found["only"] == "missing numbers":
+        _check_keys(found, ("feature", "only", "missing"))
+        return Interval(feature, math.inf, math.inf, _flag(found["missing"]))
+    if found["only"] != "missing times":
+        raise ValueError(f"{shown(found['only'])} is nothing that a clause covers")
+    _check_keys(found, ("feature", "whole_days", "only", "missing"))
+    return Period(feature, END, END, _flag(found["missing"]), _flag(found["whole_days"]))
+
+
+def _period(found: dict[str, Any], feature: str) -> Period:
+    _check_keys(found, ("feature", "whole_days", "after", "until", "missing"))
+    after, until = found["after"], found["until"]
+    return Period(
+        feature,
+        BEGINNING if after is None else _time(after),
+        END if until is None else _time(until),
+        _flag(found["missing"]),
+        _flag(found["whole_days"]),
+    )
+
+
+def _interval(found: dict[str, Any], feature: str) -> Interval:
+    _check_keys(found, ("feature", "above", "up_to", "missing"))
+    above, up_to = found["above"], found["up_to"]
+    return Interval(
+        feature,
+        -math.inf if above is None else _number(above),
+        math.inf if up_to is None else _number(up_to),
+        _flag(found["missing"]),
+    )
+
+
+# A clause is known by the first of these keys that it has.
+_CLAUSES: Final[dict[str, Callable[[dict[str, Any], str], Clause]]] = {
+    "mentions": _mentions,
+    "in": _among,
+    "not in": _among,
+    "only": _only_missing,
+    "after": _period,
+    "above": _interval,
+}
+
+
+def _check_clauses(rules: RuleSet) -> None:
+    """Whether each clause, and each axis of a distance, is about a field of its own kind."""
+    fields = {field.name: field for field in rules.schema.fields}
+    for clause in (clause for rule in rules.rules for clause in rule.clauses):
+        field = fields.get(clause.feature)
+        if field is None:
+            raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
+        kinds: dict[type, tuple[str, ...]] = {
+            Interval: ("number",), Period: ("time",), Mentions: ("text",), Among: ("category",),
+        }  # fmt: skip
+        is_absence = isinstance(clause, Among) and not clause.values and field.kind == "text"
+        if field.kind not in kinds[type(clause)] and not is_absence:
+            raise ValueError(f"{str(clause)!r} cannot be asked of a {field.kind}")
+        for value in clause.values if isinstance(clause, Among) else ():
+            _check_value(field, value)
+    if isinstance(rules, LocalRuleSet):
+        for axis in rules.space.axes:
+            if axis.feature not in fields or fields[axis.feature].kind != axis.kind:
+                raise ValueError(f"no distance can be measured along {axis.feature!r}")
+            for value in axis.values if axis.kind == "category" else ():
+                _check_value(fields[axis.feature], value)
+
+
+# --- partitions -----------------------------------------------------------------------------------
+
+
+def _with_routing(rules: RuleSet, document: dict[str, Any]) -> LocalRuleSet:
+    axes = _list(document["space"], _axis)
+    _unique([axis.feature for axis in axes], "axis")
+    width = sum(axis.width for axis in axes)
+    partitions = _list(document["partitions"], _partition)
+    if not axes or not partitions or any(len(p.center) != width for p in partitions):
+        raise ValueError("the partitions' centers do not fit their space")
+    if sum(p.n_rules for p in partitions) != len(rules):
+        raise ValueError("the partitions do not have as many rules as there are")
+    return LocalRuleSet(
+        rules.rules, rules.classes, rules.schema, rules.default, rules.totals, rules.positive,
+        tuple(partitions), Space(tuple(axes)),
+        float(_number(document["assigned"])), float(_number(document["routed"])),
+    )  # fmt: skip
+
+
+def _axis(given: Any) -> Axis:
+    found = _mapping(given)
+    _check_keys(found, ("feature", "kind", "center", "scale", "values"))
+    kind, scale = found["kind"], float(_number(found["scale"]))
+    values = _unique(_list(found["values"], _scalar), "value")
+    if kind not in KINDS or scale <= 0.0 or bool(values) != (kind in ("category", "text")):
+        raise ValueError(f"{shown(found)} is no axis")
+    if kind == "text" and not all(isinstance(v, str) and v for v in values):
+        raise ValueError(f"{shown(values)} are no terms of a text")
+    center = float(_number(found["center"]))
+    return Axis(_text(found["feature"]), kind, center, scale, tuple(values))
+
+
+def _partition(given: Any) -> Partition:
+    found = _mapping(given)
+    _check_keys(found, ("center", "rows", "rules", "description"))
+    n_rules = _amount(found["rules"])
+    if n_rules != int(n_rules):
+        raise ValueError(f"there cannot be {n_rules} rules")
+    center = [float(number) for number in _list(found["center"], _number)]
+    rows, words = _amount(found["rows"]), _text(found["description"])
+    return Partition(tuple(center), rows, int(n_rules), words)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value in a sentence."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected names with values, got {shown(value)}")
+    return value
+
+
+def _check_keys(found: dict[str, Any], needed: Iterable[str], may: Iterable[str] = ()) -> None:
+    needed = tuple(needed)
+    for key in needed:
+        if key not in found:
+            raise ValueError(f"{key!r} is missing in {shown(found)}")
+    unknown = next((key for key in found if key not in (*needed, *may)), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is not known in {shown(found)}")
+
+
+def _list(value: Any, read: Callable[[Any], Read]) -> list[Read]:
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {shown(value)}")
+    return [read(each) for each in value]
+
+
+def _unique(values: list[Read], what: str) -> list[Read]:
+    if len(set(values)) < len(values):
+        twice = next(v for k, v in enumerate(values) if v in values[:k])
+        raise ValueError(f"the {what} {shown(twice)} stands twice")
+    return values
+
+
+def _label(value: Any, classes: list[Any]) -> Any:
+    for label in classes:
+        if label == value and isinstance(label, bool) == isinstance(value, bool):
+            return label
+    raise ValueError(f"the label {shown(value)} is not among the classes")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {shown(value)}")
+    return value
+
+
+def _time(value: Any) -> np.datetime64:
+    """A time in ISO form; numpy would also read "now", and turn years that it cannot hold."""
+    found = _TIME.fullmatch(_text(value))
+    time = np.datetime64(value, "us") if found else np.datetime64("NaT", "us")
+    whole = f"{found[2]}.{(found[3] or '.')[1:].ljust(6, '0')}" if found else ""
+    if np.isnat(time) or str(time).lstrip("+-") != whole:
+        raise ValueError(f"expected a time, got {shown(value)}")
+    return time
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, got {shown(value)}")
+    return value
+
+
+def _number(value: Any) -> float:
+    """A number: whole ones beyond 2**53 stay what they are."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"expected a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"expected a number of at most 1.8e308, got {shown(value)}") from None
+    return value if isinstance(value, int) and abs(value) > EXACT else number
+
+
+def _amount(value: Any) -> float:
+    number = float(_number(value))
+    if number < 0.0:
+        raise ValueError(f"there cannot be {number} rows")
+    return number
+
+
+def _scalar(value: Any) -> Any:
+    if not isinstance(value, str | bool):
+        _number(value)
+    return value

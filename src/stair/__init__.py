@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stair import datasets
+    from stair import datasets, export
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.local import LocalRuleSet
@@ -37,6 +37,7 @@ _HOMES = {
     "StairError": "errors",
     "Summary": "summary",
     "datasets": "",
+    "export": "",
     "summarize": "summary",
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -23,6 +24,10 @@ from fuzz.result import Finding, Result
 from fuzz.shrink import shrunk
 from fuzz.targets import Target, targets
 from stair import StairError
+
+
+# A table of 400 rows needs no more; libraries reserve a good part of it without using it.
+MOST_MEMORY = 12 << 30
 
 
 def look_at(
@@ -123,6 +128,7 @@ def _answer(
 
 
 def main() -> int:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     printed = _Printed()
     if os.environ.get("STAIR_FUZZ_TWIN"):
         become_a_twin()

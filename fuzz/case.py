@@ -69,11 +69,12 @@ class Verdict:
     detector: str | None = None
 
     def take(self, rows: Sequence[int]) -> Verdict:
-        return replace(
-            self,
-            values=tuple(self.values[row] for row in rows) if self.values else (),
-            truth=tuple(self.truth[row] for row in rows) if self.truth else (),
-        )
+        values = tuple(self.values[row] for row in rows) if self.values else ()
+        truth = tuple(self.truth[row] for row in rows) if self.truth else ()
+        if self.kind == "scores" and self.contamination is not None:
+            highest = sorted(values, reverse=True)[: int(self.contamination)]
+            truth = tuple("outlier" if value in highest else "inlier" for value in values)
+        return replace(self, values=values, truth=truth)
 
 
 @dataclass(frozen=True, slots=True)

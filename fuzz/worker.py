@@ -25,7 +25,6 @@ from fuzz.shrink import shrunk
 from fuzz.targets import Target, targets
 from stair import StairError
 
-
 # A table of 400 rows needs no more; libraries reserve a good part of it without using it.
 MOST_MEMORY = 12 << 30
 

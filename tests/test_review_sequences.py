@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from stair.clauses import Clause, Interval
 from stair.errors import StairError
 from stair.intake import Given, take_in
-from stair.review import pages, taking
+from stair.review import pages, session, taking
 from stair.review.judged import WORDS
 from stair.review.revision import Group, Now
 from stair.review.session import Review
@@ -91,6 +91,7 @@ class Sequences(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
+        self.patched = pytest.MonkeyPatch()
         self.deeds: list[Deed] = []
         self.taken_back: dict[str, list[Deed]] = {"Ada": [], "Bo": []}
         self.seen: list[Group] = []  # all that was ever on a screen: an old tab may show it
@@ -98,8 +99,9 @@ class Sequences(RuleBasedStateMachine):
     def open(self) -> Review:
         return Review(GIVEN, Store(self.folder / "v.sqlite", "data"))
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(kept=st.sampled_from([1, 1, 2]))
+    def begin(self, kept: int) -> None:
+        self.patched.setattr(session, "KEPT_IN_MEMORY", kept)  # so that an undo has to count anew
         self.tabs = [self.open(), self.open()]
         self.tabs[0].learn("stair", {}, SETTINGS, quiet)
         self.deeds.append(Deed("stair", rules=_rules(_now(self.tabs[0]))))
@@ -108,6 +110,7 @@ class Sequences(RuleBasedStateMachine):
         for tab in self.tabs:
             tab.store.close()
         shutil.rmtree(self.folder)
+        self.patched.undo()
 
     def do(self, deed: Deed) -> None:
         self.deeds.append(deed)
@@ -196,16 +199,17 @@ class Sequences(RuleBasedStateMachine):
             assert words in texts or words in after.revision.lost_edits
         self.do(Deed(who, rules=_rules(after)))
 
-    @rule(tab=TABS, who=PERSONS)
-    def undo(self, tab: int, who: str) -> None:
-        made = [deed for deed in self.deeds if deed.who != "stair"]
-        mine = [deed for deed in made if deed.who == who] or made
-        wanted = next((deed for deed in reversed(mine) if deed.holds), None)
-        found = self.tabs[tab].store.undo(who)
-        assert (found is None) == (wanted is None)
-        if wanted is not None:
-            wanted.holds = False
-            self.taken_back[who].append(wanted)
+    @rule(tab=TABS, who=PERSONS, times=st.integers(1, 4))
+    def undo(self, tab: int, who: str, times: int) -> None:
+        for _ in range(times):
+            made = [deed for deed in self.deeds if deed.who != "stair"]
+            mine = [deed for deed in made if deed.who == who] or made
+            wanted = next((deed for deed in reversed(mine) if deed.holds), None)
+            found = self.tabs[tab].store.undo(who)
+            assert (found is None) == (wanted is None)
+            if wanted is not None:
+                wanted.holds = False
+                self.taken_back[who].append(wanted)
 
     @rule(tab=TABS, who=PERSONS)
     def redo(self, tab: int, who: str) -> None:
@@ -264,7 +268,7 @@ def _rows(review: Review, event: Any) -> list[int]:
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestSequences.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
 
 
 # --- what once went wrong -------------------------------------------------------------------------

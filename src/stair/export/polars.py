@@ -150,7 +150,7 @@ class _Writer:
 
     def _inside(self, clause: Interval | Period, x: Any) -> Any:
         low, high = bounds(clause)
-        if isinstance(clause, Interval) and max(abs(low or 0), abs(high or 0)) > EXACT:
+        if isinstance(clause, Interval) and max(abs(low or 0), abs(high or 0)) >= EXACT:
             return self._tools.between(self._fields[clause.feature].source, low, high)
         inside = None if low is None else x > low
         if high is not None:

@@ -69,7 +69,7 @@ class ClauseWriter:
             if not clause.values:
                 return []
             found = column.listed(self._values(clause))
-            return [f"NOT ({found})" if clause.negated else found]
+            return [f"NOT {found}" if clause.negated else found]
         if isinstance(clause, Interval):
             low = clause.low if math.isfinite(clause.low) else None
             high = clause.high if math.isfinite(clause.high) else None

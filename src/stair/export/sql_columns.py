@@ -192,16 +192,16 @@ def at_most(bound: float) -> float:
 
 
 def one_of_doubles(
-    x: str, values: Sequence[Any], is_whole: str, double: Callable[[float], str]
+    x: str, as_double: str, values: Sequence[Any], is_whole: str, double: Callable[[float], str]
 ) -> str:
     """Numbers as categories. `is_whole` says that the column's type is one of whole numbers: such
     a column can have whole numbers that a double cannot."""
     small = [v for v in values if not is_wide(v)]
-    parts = [f"{x} IN ({', '.join(double(v) for v in small)})"] if small else []
+    parts = [f"{as_double} IN ({', '.join(double(v) for v in small)})"] if small else []
     for value in values:
         if is_wide(value):
             whole, near = int(value), float(value)
-            among_doubles = f"{x} = {double(near)}" if near == whole else "1 = 0"
+            among_doubles = f"{as_double} = {double(near)}" if near == whole else "1 = 0"
             parts.append(f"CASE WHEN {is_whole} THEN {x} = {whole} ELSE {among_doubles} END")
     return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"
 

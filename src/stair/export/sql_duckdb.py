@@ -53,19 +53,17 @@ class DuckdbColumns(Columns):
             return f"CASE WHEN {is_whole} THEN {x} {sign} {int(bound)} ELSE {near} END"
 
         def listed(values: Sequence[Any]) -> str:
-            if not any(map(is_wide, values)):
-                return f"{x} * 1e0 IN ({', '.join(map(double_literal, values))})"
-            return one_of_doubles(x, values, is_whole, double_literal)
+            return one_of_doubles(x, f"{x} * 1e0", values, is_whole, double_literal)
 
         gone = f"{x} IS NULL OR NOT {here}"
         return Column(compare, listed, here, gone, f"({x} * 1e0)", guarded=True)
 
     def flag(self, x: str) -> Column:
-        """1 and not TRUE: a text would be cast to the latter, and "t" is true to DuckDB alone."""
+        """By order and not by equality: a text would be cast, and "t" is true to DuckDB alone."""
         nan = f"CAST({x} AS VARCHAR) = 'nan'"
         return Column(
             lambda sign, bound: f"{x} {sign} {int(bound)}",
-            lambda values: f"({' OR '.join(f'{x} = {int(v)}' for v in values)})",
+            lambda values: f"({' OR '.join(f'{x} >= {v:d} AND {x} <= {v:d}' for v in values)})",
             f"{x} IS NOT NULL AND NOT {nan}",
             f"{x} IS NULL OR {nan}",
             guarded=True,
@@ -85,7 +83,6 @@ class DuckdbColumns(Columns):
             listed,
             f"{x} IS NOT NULL AND NOT {nan}",
             f"{x} IS NULL OR {nan}",
-            guarded=True,
         )
 
     def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
@@ -102,7 +99,7 @@ class DuckdbColumns(Columns):
             as_double = f"CAST(TRY_CAST({text} AS DOUBLE) AS VARCHAR)"
             cases.append(
                 f"typeof({x}) IN {_FLOATS} OR typeof({x}) LIKE 'DECIMAL%' "
-                f"THEN regexp_replace({as_double}, '\\.0$', '')"
+                f"THEN nullif(regexp_replace({as_double}, '\\.0$', ''), 'nan')"
             )
         said = text_literal(f'"{field.source}" has values of another type: ')
         return f"CASE WHEN {' WHEN '.join(cases)} ELSE error({said} || {text}) END"

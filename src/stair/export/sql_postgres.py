@@ -58,7 +58,7 @@ class PostgresColumns(Columns):
 
         return Column(
             compare,
-            lambda values: one_of_doubles(x, values, f"{_type(x)} IN {_WHOLE}", _double),
+            lambda values: one_of_doubles(x, x, values, f"{_type(x)} IN {_WHOLE}", _double),
             f"{x} <= 'Infinity'::float8",
             f"{x} IS NULL OR {x} > 'Infinity'::float8",
             f"({x} * 1::float8)",
@@ -79,7 +79,6 @@ class PostgresColumns(Columns):
             listed,
             f"{x} IS NOT NULL AND NOT {nan}",
             f"{x} IS NULL OR {nan}",
-            guarded=True,
         )
 
     def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
@@ -93,7 +92,8 @@ class PostgresColumns(Columns):
         ]
         numbers = [number_as_text(value) for value in values]
         if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
-            cases.append(f"{_type(x)} IN {_REAL} THEN CAST(CAST({text} AS float8) AS text)")
+            as_double = f"CAST(CAST({text} AS float8) AS text)"
+            cases.append(f"{_type(x)} IN {_REAL} THEN nullif({as_double}, 'NaN')")
         said = text_literal(f'"{field.source}" has values of another type: ')
         # Only with the value in it is it not worked out, and so an error, before any row is read.
         loud = f"CAST(CAST({said} || {text} AS int) AS text)"

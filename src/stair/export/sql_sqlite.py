@@ -133,7 +133,7 @@ def _moment(x: str) -> str:
         f"({t} GLOB '{_DATE}' AND stair_zone = '' OR {t} GLOB '{_MINUTE}' OR {t} GLOB '{_SECOND}' "
         f"OR {t} GLOB '{_SECOND}.[0-9]*' AND substr({t}, 21) NOT GLOB '*[^0-9]*' "
         f"AND length({t}) <= 29) AND {t} > '0001' "
-        f"AND date(substr({t}, 1, 10)) = substr({t}, 1, 10) "
+        f"AND date(substr({t}, 1, 10), '+0 days') = substr({t}, 1, 10) "
         f"AND substr({t}, 12, 2) < '24' AND substr({t}, 15, 2) < '60' AND substr({t}, 18, 2) < '60'"
     )
     found = (

@@ -32,6 +32,7 @@ from stair.io.objects import from_object
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
+PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
 
 # The different values of a category are kept, to know what was never seen, up to this many.
 MOST_KNOWN: Final = 1000

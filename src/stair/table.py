@@ -22,7 +22,7 @@ from stair.errors import StairError, no_such_column
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
 from stair.names import in_name_order
-from stair.schema import KINDS, Field, Kind, Schema, Values
+from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
 MAX_TERMS: Final = 50
@@ -107,9 +107,6 @@ def fields_among(
             f"no column is left to explain the labels with ({reasons or 'none given'})"
         )
     return tuple(fields), left_out
-
-
-PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
 
 
 def _check_names(known: Collection[str], names: Iterable[str]) -> None:

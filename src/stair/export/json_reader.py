@@ -20,9 +20,8 @@ from stair.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Per
 from stair.conversion import EXACT, TYPES, WEEKDAYS, Part
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
-from stair.schema import KINDS, Field, Kind, Schema
+from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema
 from stair.space import Axis, Space
-from stair.table import PART_KINDS
 
 # No file that stair writes is nested deeper, and some of what reads it goes inside by calls.
 DEEPEST: Final = 30

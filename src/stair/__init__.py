@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stair import datasets
+    from stair import datasets, export
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.local import LocalRuleSet
@@ -60,6 +60,7 @@ __all__ = [
     "StairError",
     "Summary",
     "datasets",
+    "export",
     "summarize",
 ]
 

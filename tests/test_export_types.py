@@ -98,7 +98,7 @@ def test_codes_learned_as_text_are_found_in_columns_of_other_types(
                 assert sql != "VARCHAR"
 
 
-@pytest.mark.parametrize("codes", [("2",), ("02", "2"), ("2.5", "X"), ("0.1",)])
+@pytest.mark.parametrize("codes", [("2",), ("02", "2"), ("2.5", "X"), ("0.1",), ("2.0",)])
 def test_codes_in_sqlite_whatever_the_column_was_declared(codes: tuple[str, ...]) -> None:
     """SQLite turned the text 02 into 2 for a column of whole numbers, and a column declared NOCASE
     took x for X."""
@@ -505,6 +505,19 @@ def test_what_only_stair_can_read_is_refused_by_name() -> None:
             export(rules)
     assert "tags" in saved.to_sentences()
     assert "tags" in saved.to_markdown()
+
+
+def test_wide_decimals_are_exact() -> None:
+    """A decimal that is whole stays what it is, as in a table that stair reads."""
+    rules = _one(Interval("x", 2**60 + 8), Field("x", "number", "x", type="whole"))
+    values = [Decimal(2**60 + k) for k in (7, 8, 9)]
+    assert rules.predict({"x": values}).tolist() == [0, 0, 1]
+    for found in _in_code(rules, "x", values, pl.Series(values, dtype=pl.Decimal(38, 0))):
+        assert found == [0, 0, 1]
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE data (x DECIMAL(38, 0))")
+        con.executemany("INSERT INTO data VALUES (?)", [[v] for v in values])
+        assert _asked(con, rules) == [0, 0, 1]
 
 
 def test_decimals_are_compared_as_the_rules_read_them() -> None:

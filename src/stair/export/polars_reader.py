@@ -16,7 +16,7 @@ def number(name: str, reader: Any = _number) -> pl.Expr:
 
 
 def _floats(column: pl.Series, reader: Any) -> pl.Series:
-    if column.dtype.is_numeric() and reader is _number:
+    if reader is _number and column.dtype.is_numeric() and not column.dtype.is_decimal():
         return column.cast(pl.Float64).fill_nan(None)
     found = [reader(value) for value in column]
     return pl.Series(column.name, [None if v is None else float(v) for v in found], pl.Float64)

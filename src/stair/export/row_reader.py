@@ -32,7 +32,10 @@ def _is_measure(value: Any) -> bool:
 
 def _plain_number(value: Any) -> Any:
     """An int where the number is whole and has at most 64 bits, else a float."""
-    if hasattr(value, "__index__"):
+    is_whole = hasattr(value, "__index__")
+    if type(value).__name__ == "Decimal":
+        is_whole = value.is_finite() and value == value.to_integral_value()
+    if is_whole:
         whole = int(value)
         return whole if -(2**63) <= whole < 2**64 else float(whole)
     return float(value)

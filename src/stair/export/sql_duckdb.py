@@ -44,7 +44,7 @@ _LONGEST: Final = 15  # digits of a whole number that DuckDB writes without an e
 class DuckdbColumns(Columns):
     def number(self, x: str) -> Column:
         here = f"({x} - {x} = 0 OR {x} IN ('inf'::DOUBLE, '-inf'::DOUBLE))"
-        is_whole = _is_whole(x)
+        is_whole = f"({_is_whole(x)} OR typeof({x}) LIKE 'DECIMAL%')"
 
         def compare(sign: str, bound: float) -> str:
             near = f"{x} {sign} {double_literal(at_most(bound))}"

@@ -32,6 +32,7 @@ from stair.schema import Field
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 _TEXTS: Final = "('text', 'character varying')"
 _WHOLE: Final = "('smallint', 'integer', 'bigint')"
+_EXACT: Final = "('smallint', 'integer', 'bigint', 'numeric')"
 _REAL: Final = "('real', 'double precision', 'numeric')"
 _LONGEST: Final = 15  # digits of a whole number that PostgreSQL writes without an exponent
 
@@ -54,11 +55,11 @@ class PostgresColumns(Columns):
             near = f"{x} {sign} {_double(at_most(bound))}"
             if not is_wide(bound):
                 return near
-            return f"CASE WHEN {_type(x)} IN {_WHOLE} THEN {x} {sign} {int(bound)} ELSE {near} END"
+            return f"CASE WHEN {_type(x)} IN {_EXACT} THEN {x} {sign} {int(bound)} ELSE {near} END"
 
         return Column(
             compare,
-            lambda values: one_of_doubles(x, x, values, f"{_type(x)} IN {_WHOLE}", _double),
+            lambda values: one_of_doubles(x, x, values, f"{_type(x)} IN {_EXACT}", _double),
             f"{x} <= 'Infinity'::float8",
             f"{x} IS NULL OR {x} > 'Infinity'::float8",
             f"({x} * 1::float8)",

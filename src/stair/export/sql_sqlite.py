@@ -67,9 +67,9 @@ class SqliteColumns(Columns):
 
         def listed(values: Sequence[str]) -> str:
             texts = f"{text} IN ({', '.join(map(text_literal, values))})"
-            numbers = [n for n in map(number_as_text, values) if n is not None]
-            if not numbers:
+            if not any(map(_looks_like_a_number, values)):
                 return texts
+            numbers = [n for n in map(number_as_text, values) if n is not None]
             exact = [n for n in numbers if not is_wide(n) or -(2**63) <= n < 2**63]
             among = f"{x} IN ({', '.join(map(str, exact))})" if exact else f"{x} <> {x}"
             return f"CASE WHEN typeof({x}) IN ('integer', 'real') THEN {among} ELSE {texts} END"
@@ -106,6 +106,15 @@ class SqliteColumns(Columns):
         real = _loud(x, "this is no text: ")
         text = f"CASE typeof({x}) WHEN 'real' THEN {real} ELSE CAST({x} AS TEXT) END"
         return f"instr(lower({text}), {text_literal(term)}) > 0"  # lower() folds ASCII alone there
+
+
+def _looks_like_a_number(text: str) -> bool:
+    """As "1.0" does, which is what SQLite writes for 1.0, and stair does not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _time_text(time: Any, field: Field) -> str:

@@ -19,7 +19,7 @@ GROUPS = {
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
     "Rules": ("RuleSet", "LocalRuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
               "Explanation"),
-    "Data, errors": ("datasets", "StairError", "FloorNotReached", "OutlierGuessed"),
+    "Data, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip
 WIDTH = 88
 # A heading of a docstring, and an entry below it: "name : type", and what it is.

@@ -546,6 +546,7 @@ def _blame(document: dict[str, Any], table: Table) -> str:
 
 def _letters(text: str) -> str:
     """A name, whatever a sentence did to its other characters."""
+    text = text.replace("\\n", "").replace("\\t", "").replace("\\x1b", "")
     return "".join(c for c in text if c.isascii() and c.isalnum())
 
 

@@ -83,8 +83,9 @@ class Interval:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            object.__setattr__(self, name, _exact_bound(getattr(self, name)))
+        if type(self.low) is not float or type(self.high) is not float:
+            for name in ("low", "high"):
+                object.__setattr__(self, name, _exact_bound(getattr(self, name)))
         if self.low < self.high:
             return
         if math.isnan(self.low) or math.isnan(self.high):

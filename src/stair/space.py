@@ -26,6 +26,8 @@ MOST_CATEGORIES = 50
 LARGE = 1e307
 # The farthest that a row may lie from the center: squares of it still add up.
 FAR = 1e140
+# A range of less than this is none.
+TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,8 @@ def space_of(
 
 
 def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
-    """A number or time by its median and interquartile range; a zero range scales by 1."""
+    """A number or time by its median and interquartile range; one that is as good as zero scales
+    by 1: libraries divide by multiplying with the inverse, which is infinite for the least ones."""
     plain = Axis(name, kind).place(array)[:, 0]
     gone = np.isnat(array) if kind == "time" else np.isnan(np.asarray(array, dtype=np.float64))
     seen = plain[~gone]
@@ -129,7 +132,7 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
     if peak > LARGE:  # no difference may be infinite, and no square of one
         center, low, high = 0.0, low / 2, high / 2
     scale = max(float(high - low), peak / FAR)
-    return Axis(name, kind, float(center), scale or 1.0)
+    return Axis(name, kind, float(center), scale if scale > TINY else 1.0)
 
 
 def squared_distances(places: Matrix, centers: Matrix) -> Matrix:

@@ -87,3 +87,13 @@ def test_equal_findings_of_a_case_are_one() -> None:
         result.found(Finding("check", "target", "kind", story))
     assert len(result.findings) == 1
     assert result.tallies["check / target: found"] == 2
+
+
+def test_nothing_is_found_in_the_first_tables(tmp_path: Path) -> None:
+    """A short run: every check on the same tables each time. `make fuzz` goes on for hours."""
+    said: list[str] = []
+    state = State.opened(tmp_path, 0)
+    Run(state, shrink_seconds=0.0, say=said.append).go(600.0, cases=30)
+    assert not state.kinds, "\n".join(said)
+    assert state.tallies["drawn / all: cases"] == 30
+    assert sum(n for name, n in state.tallies.items() if name.endswith(": compared")) > 700

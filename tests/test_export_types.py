@@ -528,3 +528,25 @@ def test_decimals_are_compared_as_the_rules_read_them() -> None:
     with duckdb.connect() as con:
         con.execute(f"CREATE TABLE data AS SELECT {value}::DECIMAL(38, 20) AS x")
         assert _asked(con, rules) == [0]
+
+
+def test_polars_divides_and_does_not_multiply() -> None:
+    """By a single number it multiplies with the inverse, which is another place in the last digit:
+    a row in the very center of a partition went to another one."""
+    schema = Schema((Field("x", "number", "x"),))
+    n_tried = 0
+    for scale in (0.7, 3.0, 49.0):
+        for number in np.arange(1.0, 60.0).tolist():
+            here, beside = number / scale, number * (1 / scale)
+            if here == beside:
+                continue
+            partitions = tuple(Partition((center,), 1.0, 1) for center in (beside, here))
+            rules = LocalRuleSet(
+                (Rule((), 0), Rule((), 1)), (0, 1), schema, 0, (1.0, 1.0), 1, partitions,
+                Space((Axis("x", "number", 0.0, scale),)), 1.0, 1.0,
+            )  # fmt: skip
+            table = pl.DataFrame({"x": [number, number]})
+            assert rules.predict(table).tolist() == [1, 1]
+            assert table.with_columns(n=polars_label(rules))["n"].to_list() == [1, 1]
+            n_tried += 1
+    assert n_tried > 10

@@ -193,5 +193,6 @@ class _Writer:
                 total = part if total is None else total + part
             return total
         number = x.dt.epoch("us").cast(pl.Float64) if leg.is_time else x.cast(pl.Float64)
-        offset = (number - leg.middle) / leg.scale / leg.root - leg.center
+        tools = self._tools
+        offset = tools.divided(tools.divided(number - leg.middle, leg.scale), leg.root) - leg.center
         return (offset * offset).fill_null(leg.gone)

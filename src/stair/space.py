@@ -131,8 +131,8 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
     peak = float(np.abs(seen).max())
     if peak > LARGE:  # no difference may be infinite, and no square of one
         center, low, high = 0.0, low / 2, high / 2
-    scale = max(float(high - low), peak / FAR)
-    return Axis(name, kind, float(center), scale if scale > TINY else 1.0)
+    scale = float(high - low)
+    return Axis(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
 
 
 def squared_distances(places: Matrix, centers: Matrix) -> Matrix:

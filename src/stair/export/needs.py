@@ -72,7 +72,11 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
         for bound in (clause.low, clause.high)
         if isinstance(bound, int)
     ]
-    for feature, value in (*bounds, *_named(rules)):
+    centers = []
+    if isinstance(rules, LocalRuleSet):
+        whole = {field.name for field in rules.schema.fields if field.type == "whole"}
+        centers = [(a.feature, a.center) for a in rules.space.axes if a.feature in whole]
+    for feature, value in (*bounds, *_named(rules), *centers):
         if isinstance(value, int | float) and abs(value) > EXACT:
             raise StairError(
                 f'the rules compare "{feature}" with {value}, and {what} cannot tell whole numbers '

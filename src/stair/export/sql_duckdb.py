@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stair.export.sql_columns import (
-    FINER,
-    ISO_TIME,
     Column,
     Columns,
     are_words,
@@ -104,30 +102,11 @@ class DuckdbColumns(Columns):
         said = text_literal(f'"{field.source}" has values of another type: ')
         return f"CASE WHEN {' WHEN '.join(cases)} ELSE error({said} || {text}) END"
 
-    def _microseconds(self, field: Field, x: str) -> str:
-        """Since 1970, of a date, a time, ISO text, or the instant of a zoned time, whatever the
-        session's time zone. A cast would round nanoseconds, so that they go by their text."""
-        text = f"trim(CAST({x} AS VARCHAR), ' ' || chr(9) || chr(10) || chr(13))"
-        micro = f"regexp_replace({text}, '{FINER}', '\\1')"
-        in_utc = (
-            f"CASE WHEN length({text}) = 10 THEN {text} || ' 00:00:00+00' "
-            f"WHEN regexp_matches({text}, '(Z|[+-][0-9]{{2}}:[0-9]{{2}})$') THEN {micro} "
-            f"ELSE {micro} || '+00' END"
-        )
-        said = text_literal(f'"{field.source}" has values that are no times: ')
-        return (
-            f"CASE WHEN typeof({x}) IN ('DATE', 'TIMESTAMP', 'TIMESTAMP_S', 'TIMESTAMP_MS') "
-            f"THEN epoch_us(TRY_CAST({x} AS TIMESTAMP)) "
-            f"WHEN typeof({x}) = 'TIMESTAMP WITH TIME ZONE' "
-            f"THEN epoch_us(TRY_CAST({x} AS TIMESTAMPTZ)) "
-            f"WHEN typeof({x}) IN ('VARCHAR', 'TIMESTAMP_NS') OR typeof({x}) LIKE 'ENUM%' "
-            f"THEN CASE WHEN regexp_full_match({text}, '{ISO_TIME}') AND {text} > '0001' "
-            f"THEN epoch_us(TRY_CAST({in_utc} AS TIMESTAMPTZ)) END "
-            f"WHEN {x} IS NOT NULL THEN error({said} || {text}) END"
-        )
-
     def time(self, field: Field, x: str) -> Column:
-        microseconds = self._microseconds(field, x)
+        """By the microseconds since 1970: those of a zoned time are the same in every session, and
+        what is no time is an error."""
+        del field
+        microseconds = f"epoch_us({x})"
 
         def moment(time: Any) -> str:
             if in_calendar(time):
@@ -137,10 +116,12 @@ class DuckdbColumns(Columns):
         return plain(microseconds, moment, self.as_double(microseconds))
 
     def hour(self, field: Field, x: str) -> str:
-        return f"extract(hour FROM make_timestamp({self._microseconds(field, x)}))"
+        del field
+        return f"extract(hour FROM make_timestamp(epoch_us({x})))"
 
     def weekday(self, field: Field, x: str) -> str:
-        return f"extract(isodow FROM make_timestamp({self._microseconds(field, x)}))"
+        del field
+        return f"extract(isodow FROM make_timestamp(epoch_us({x})))"
 
     def measure(self, field: Field, x: str) -> Column:
         us = f"epoch_us({x})"

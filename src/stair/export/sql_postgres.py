@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from stair.export.sql_columns import (
-    FINER,
-    ISO_TIME,
     Column,
     Columns,
     are_words,
@@ -101,8 +99,10 @@ class PostgresColumns(Columns):
         return f"CASE WHEN {' WHEN '.join(cases)} ELSE {loud} END"
 
     def time(self, field: Field, x: str) -> Column:
-        """By the seconds since 1970."""
-        epoch = _epoch(field, x)
+        """By the seconds since 1970: those of a zoned time are the same in every session, and what
+        is no time is an error."""
+        del field
+        epoch = f"extract(epoch FROM {x})"
 
         def moment(time: Any) -> str:
             if in_calendar(time):
@@ -113,10 +113,12 @@ class PostgresColumns(Columns):
         return plain(epoch, moment, self.as_double(f"({epoch}) * 1000000"))
 
     def hour(self, field: Field, x: str) -> str:
-        return f"extract(hour FROM {_in_utc(field, x)})"
+        del field
+        return f"extract(hour FROM {_in_utc(x)})"
 
     def weekday(self, field: Field, x: str) -> str:
-        return f"extract(isodow FROM {_in_utc(field, x)})"
+        del field
+        return f"extract(isodow FROM {_in_utc(x)})"
 
     def measure(self, field: Field, x: str) -> Column:
         last: Callable[[float], int]
@@ -152,33 +154,5 @@ class PostgresColumns(Columns):
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
 
 
-def _epoch(field: Field, x: str) -> str:
-    """Seconds since 1970, of a date, a time, ISO text, or the instant of a zoned time, whatever the
-    session's time zone. Types go by their text, since a column has but one of them."""
-    as_text = f"CAST({x} AS text)"
-    text = f"btrim({as_text}, ' ' || chr(9) || chr(10) || chr(13))"
-    micro = f"regexp_replace({text}, '{FINER}', '\\1')"
-    in_utc = (
-        f"CASE WHEN length({text}) = 10 THEN {text} || ' 00:00+00' "
-        f"WHEN {text} ~ '(Z|[+-][0-9]{{2}}:[0-9]{{2}})$' THEN {micro} ELSE {micro} || '+00' END"
-    )
-    first = f"CAST(substr({text}, 1, 8) || '01' AS date)"
-    is_day = (
-        f"CAST(substr({text}, 9, 2) AS int) "
-        f"<= extract(day FROM {first} + CAST('1 month -1 day' AS interval))"
-    )
-    said = text_literal(f'"{field.source}" has values that are no times: ')
-    return (
-        f"CASE WHEN {_type(x)} IN ('date', 'timestamp without time zone') "
-        f"THEN extract(epoch FROM CAST({as_text} AS timestamp)) "
-        f"WHEN {_type(x)} = 'timestamp with time zone' "
-        f"THEN extract(epoch FROM CAST({as_text} AS timestamptz)) "
-        f"WHEN {_type(x)} IN {_TEXTS} "
-        f"THEN CASE WHEN {text} ~ '^{ISO_TIME}$' AND {text} > '0001' "
-        f"THEN CASE WHEN {is_day} THEN extract(epoch FROM CAST({in_utc} AS timestamptz)) END END "
-        f"WHEN {x} IS NOT NULL THEN CAST({said} || {as_text} AS int) END"
-    )
-
-
-def _in_utc(field: Field, x: str) -> str:
-    return f"to_timestamp(floor({_epoch(field, x)})) AT TIME ZONE 'UTC'"
+def _in_utc(x: str) -> str:
+    return f"to_timestamp(floor(extract(epoch FROM {x}))) AT TIME ZONE 'UTC'"

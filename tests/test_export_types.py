@@ -189,6 +189,20 @@ def test_whole_numbers_are_compared_exactly(bound: float, columns: str) -> None:
         con_.close()
 
 
+@pytest.mark.parametrize("value", [3e300, 2.0**127, 2.0**130, 1e16])
+def test_numbers_beyond_every_whole_column(value: float) -> None:
+    """DuckDB has a type for whole numbers of any length, in which 3 is above 2**130."""
+    code, number = Field("x", "category", "x", type="number"), Field("x", "number", "x")
+    for clause, field in ((Among("x", (2, value)), code), (Interval("x", value), number)):
+        rules = _one(clause, field)
+        for kind in ("BIGINT", "HUGEINT", "DOUBLE"):
+            given = [1, 2, 3, 10**16] if kind != "DOUBLE" else [1.0, 2.0, 3.0, value]
+            with duckdb.connect() as con:
+                con.execute(f"CREATE TABLE data (x {kind})")
+                con.executemany("INSERT INTO data VALUES (?)", [[v] for v in given])
+                assert _asked(con, rules) == rules.predict({"x": given}).tolist()
+
+
 def test_numbers_of_64_bits_without_a_sign() -> None:
     field = Field("x", "number", "x", type="whole")
     values = [2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stair.export.sql_columns import (
+    BEYOND_WHOLE,
     Column,
     Columns,
     are_words,
@@ -46,7 +47,7 @@ class DuckdbColumns(Columns):
 
         def compare(sign: str, bound: float) -> str:
             near = f"{x} {sign} {double_literal(at_most(bound))}"
-            if not is_wide(bound) or abs(bound) >= 2**127:
+            if not is_wide(bound) or abs(bound) >= BEYOND_WHOLE:
                 return near
             return f"CASE WHEN {is_whole} THEN {x} {sign} {int(bound)} ELSE {near} END"
 

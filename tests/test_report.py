@@ -421,7 +421,7 @@ def test_a_hundred_rules_all_open() -> None:
     for _ in range(25):
         a, b, c = rng.choice(10, 3, replace=False)
         y |= (X[:, a] > 1) & (X[:, b] < rng.normal() - 0.7) & (X[:, c] > rng.normal())
-    summary = summarize(X, labels=y, min_score=0.99, max_total_length=560, method="stair")
+    summary = summarize(X, labels=y, min_score=0.99, max_total_length=530, method="stair")
     assert 80 <= len(summary.rules) <= 120
     html = summary.to_html()
     assert len(html.encode()) < 1_000_000

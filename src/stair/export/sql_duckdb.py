@@ -42,7 +42,7 @@ _LONGEST: Final = 15  # digits of a whole number that DuckDB writes without an e
 
 class DuckdbColumns(Columns):
     def number(self, x: str) -> Column:
-        here = f"({x} - {x} = 0 OR {x} IN ('inf'::DOUBLE, '-inf'::DOUBLE))"
+        here = f"({x} - {x} = 0 OR isinf({x}))"
         is_whole = f"({_is_whole(x)} OR typeof({x}) LIKE 'DECIMAL%')"
 
         def compare(sign: str, bound: float) -> str:
@@ -54,8 +54,9 @@ class DuckdbColumns(Columns):
         def listed(values: Sequence[Any]) -> str:
             return one_of_doubles(x, f"{x} * 1e0", values, is_whole, double_literal)
 
-        gone = f"{x} IS NULL OR NOT {here}"
-        return Column(compare, listed, here, gone, f"({x} * 1e0)", guarded=True)
+        return Column(
+            compare, listed, here, f"{x} IS NULL OR NOT {here}", f"({x} * 1e0)", guarded=True
+        )
 
     def flag(self, x: str) -> Column:
         """By order and not by equality: a text would be cast, and "t" is true to DuckDB alone."""

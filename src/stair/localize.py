@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -171,11 +172,12 @@ def _difference(
         mine, theirs = (part[~np.isnan(part)] for part in (array[inside], array[~inside]))
         if not mine.size or not theirs.size:
             return None
-        here, there = float(np.median(mine)), float(np.median(theirs))
-        low, high = np.percentile(array[~np.isnan(array)], [25, 75])
-        size = abs(here - there) / (float(high - low) or 1.0)
-        if size == 0:
-            return None
+        with np.errstate(over="ignore", invalid="ignore"):
+            here, there = float(np.median(mine)), float(np.median(theirs))
+            low, high = np.percentile(array[~np.isnan(array)], [25, 75])
+            size = abs(here - there) / (float(high - low) or 1.0)
+        if size == 0 or not all(map(math.isfinite, (here * 1.1, there * 1.1, size))):
+            return None  # nothing to say, or nothing that numbers can
         return size, f"{name} around {_rounded(here)} (elsewhere {_rounded(there)})"
     if kind == "category":
         values = [v for v in dict.fromkeys(array.tolist()) if v is not None]

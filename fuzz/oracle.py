@@ -208,8 +208,6 @@ def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
     if (kind in ("number", "time") or part is not None) and there:
         if all(v is None for v in found):
             raise RefusedError(source)
-        if kind == "number" and any(isinstance(v, float) and math.isinf(v) for v in found):
-            raise RefusedError(source)
     if part == "hour":
         return [None if v is None else v // 3_600_000_000 % 24 for v in found]
     if part == "weekday":

@@ -65,6 +65,8 @@ class Field:
         """How true or false is written where text was learned: as it was then, else in lower
         case."""
         word = str(truth).lower()
+        if self.type == "described":
+            return word
         return next((v for v in self.known or () if isinstance(v, str) and v.lower() == word), word)
 
 

@@ -96,7 +96,7 @@ def from_values(values: Sequence[Any]) -> Loaded:
         return _spread(absent, np.array(hours)), "clock"
     texts = np.empty(len(present), dtype=object)
     texts[:] = [_words(v) for v in present]
-    plain = found <= {"text", "bool", "int", "float", "real"}
+    plain = found <= {"text", "int", "float", "real"}  # codes such as 2, 3 and "X"
     return _spread(absent, texts), "" if plain else "described"
 
 

@@ -205,9 +205,9 @@ def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
     if any(_measure(v) != measure for v in there):
         raise RefusedError(source)
     found = [None if is_missing(v) else reader(v, type_) for v in given]
-    if (kind in ("number", "time") or part is not None) and there:
-        if all(v is None for v in found):
-            raise RefusedError(source)
+    must_be_read = kind in ("number", "time") or part is not None
+    if must_be_read and there and all(v is None for v in found):
+        raise RefusedError(source)
     if part == "hour":
         return [None if v is None else v // 3_600_000_000 % 24 for v in found]
     if part == "weekday":

@@ -166,6 +166,7 @@ def as_text(value: Any, _: str) -> str:
 
 CATEGORY_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "text": as_code,
+    "described": as_code,
     "number": as_number_code,
     "flag": as_flag,
     "time": as_time_code,

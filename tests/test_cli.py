@@ -103,7 +103,7 @@ def test_apply_knows_how_many_rows_had_no_rule(folder: Path) -> None:
     before, now = line.split()[2:]
     assert before == now != "0%"
     saved = json.loads((folder / "most.json").read_text(encoding="utf-8"))
-    for facts in ({}, {"rows": 0, "rows_without_rule": 0}, {"rows": "x", "rows_without_rule": 1}):
+    for facts in ({}, {"rows": 0, "rows_without_rule": 0}, {"rows": 5, "rows_without_rule": 9}):
         text = json.dumps({**saved, "facts": facts})
         (folder / "unknown.json").write_text(text, encoding="utf-8")
         done = run("apply", "unknown.json", "payments.csv", cwd=folder)

@@ -305,6 +305,16 @@ def test_a_signal_is_an_orderly_end(
     number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """SIGTERM left temporary files behind: now it tidies up as Ctrl-C does."""
+    usual = signal.signal(number, signal.SIG_DFL)  # a shell may have had it ignored
+    try:
+        _check_an_orderly_end(number, tmp_path, capsys)
+    finally:
+        signal.signal(number, usual)
+
+
+def _check_an_orderly_end(
+    number: signal.Signals, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = signal.getsignal(number)
     (tmp_path / "out.csv").write_text("old")
     assert gate.run(_in_the_middle_of_writing(tmp_path, number)) == 128 + number

@@ -81,6 +81,8 @@ def _claimed(folder: Path, stack: contextlib.ExitStack) -> Path | None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino != (folder / "lock").stat().st_ino:
             return None  # its owner has just removed it
+        for half in folder.glob(".stair-*.tmp"):  # of a run that was killed as it wrote
+            half.unlink()
     except OSError:
         return None
     return folder

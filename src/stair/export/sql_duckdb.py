@@ -2,7 +2,8 @@
 
 It thinks that NaN is larger than every number. And it believes the figures of Parquet files, in
 which NaN is not counted: x <= 5, and isnan(x), are answered by them without a look at the rows.
-What x - x is, nobody has written down there.
+What x - x is, nobody has written down there. Where all numbers but NaN are one, DuckDB takes the
+column for a constant; only what CASE gives is then looked up row by row.
 """
 
 from __future__ import annotations
@@ -54,13 +55,12 @@ class DuckdbColumns(Columns):
         def listed(values: Sequence[Any]) -> str:
             return one_of_doubles(x, f"{x} * 1e0", values, is_whole, double_literal)
 
-        return Column(
-            compare, listed, here, f"{x} IS NULL OR NOT {here}", f"({x} * 1e0)", guarded=True
-        )
+        gone = f"CASE WHEN {x} - {x} = 0 OR isinf({x}) THEN FALSE ELSE TRUE END"
+        return Column(compare, listed, here, gone, f"({x} * 1e0)", guarded=True)
 
     def flag(self, x: str) -> Column:
         """By order and not by equality: a text would be cast, and "t" is true to DuckDB alone."""
-        nan = f"CAST({x} AS VARCHAR) = 'nan'"
+        nan = _is_nan(x)
         return Column(
             lambda sign, bound: f"{x} {sign} {int(bound)}",
             lambda values: f"({' OR '.join(f'{x} >= {v:d} AND {x} <= {v:d}' for v in values)})",
@@ -70,7 +70,7 @@ class DuckdbColumns(Columns):
         )
 
     def text(self, field: Field, x: str) -> Column:
-        nan = f"(typeof({x}) IN {_FLOATS} AND CAST({x} AS VARCHAR) = 'nan')"
+        nan = _is_nan(x)
 
         def listed(values: Sequence[str]) -> str:
             texts = ", ".join(map(text_literal, values))
@@ -158,6 +158,12 @@ class DuckdbColumns(Columns):
 
 def _is_whole(x: str) -> str:
     return f"(typeof({x}) LIKE '%INT' OR typeof({x}) LIKE '%INTEGER')"
+
+
+def _is_nan(x: str) -> str:
+    """Whether a column of any type has NaN."""
+    nan = f"typeof({x}) IN {_FLOATS} AND substr(CAST({x} AS VARCHAR), 1, 3) = 'nan'"
+    return f"CASE WHEN {nan} THEN TRUE ELSE FALSE END"
 
 
 def _among(value: str, listed: Sequence[str]) -> str:

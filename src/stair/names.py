@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 
+@lru_cache(maxsize=10_000)
 def name_order(name: str) -> tuple[Any, ...]:
     """A key to sort names by: letter by letter, with numbers by size, so that x2 is before x10."""
     parts = re.split(r"0*([0-9]+)", name)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
+import local_twin
 from stair import LocalStair, StairError, summarize
+from stair.alike import Alike
 from stair.apply import apply_rules
 from stair.demo import payments
 from stair.errors import FloorNotReached
@@ -68,6 +72,72 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
         assert sum(rule.rows for rule in rules.rules[start:stop]) == rows.sum()
         expected = rules.of_partition(k).predict(data.X[rows])
         assert (predicted[rows] == expected).all()
+
+
+def _by_the_twin(data: Labelled, **options: Any) -> LocalStair:
+    with (
+        patch("stair.localize.merged", lambda table, codes: Alike(table, codes, None)),
+        patch("stair.localize.learn_local", local_twin.learn_local),
+    ):
+        return _fitted(data, **options)
+
+
+def _is_the_same(one: LocalStair, other: LocalStair) -> bool:
+    return (one.rules_, one.rounds_, one.trace_) == (other.rules_, other.rounds_, other.trace_)
+
+
+@SOME
+@given(
+    labelled(max_rows=20, max_columns=3),
+    st.lists(st.integers(1, 4), min_size=20, max_size=20),
+    st.sampled_from(["routed", "assigned"]),
+    st.sampled_from([0.0, 1e-3, 0.3, 2.0]),
+    st.integers(1, 3),
+)
+def test_every_round_is_that_of_the_slow_twin(
+    data: Labelled, times: list[int], floor_on: str, locality: float, start: int
+) -> None:
+    """Equal rows as one, what is remembered of the last round, rows that are not asked: none of it
+    shows, not in a center's last digit. Many rows are equal, and λ = 0 makes all distances alike.
+    """
+    rows = np.repeat(np.arange(len(data.y)), times[: len(data.y)])
+    data = data._replace(X=data.X[rows], y=data.y[rows])
+    options: dict[str, Any] = {
+        "floor_on": floor_on, "locality": locality, "n_partitions": min(start, len(rows)),
+        "min_score": 0.9,
+    }  # fmt: skip
+    assert _is_the_same(_fitted(data, **options), _by_the_twin(data, **options))
+
+
+@pytest.mark.parametrize("decimals", [0, 6], ids=["many equal rows", "no equal rows"])
+@pytest.mark.parametrize("floor_on", ["routed", "assigned"])
+@pytest.mark.parametrize("locality", [0.0, 0.05, 2.0])
+def test_many_rounds_are_those_of_the_slow_twin(
+    decimals: int, floor_on: str, locality: float
+) -> None:
+    """Enough rows, attributes and partitions that rows move for several rounds."""
+    rng = np.random.default_rng(5)
+    middle = rng.integers(0, 4, 900)
+    X = np.round(rng.normal(size=(4, 9))[middle] * 4 + rng.normal(size=(900, 9)), decimals)
+    X = X[:, :2] if decimals == 0 else X
+    y = (np.abs(X[:, 0] - np.median(X[:, 0])) + rng.normal(size=900) > 5).astype(np.int32)
+    data = Labelled(X, y, 2, None)
+    options: dict[str, Any] = {"floor_on": floor_on, "locality": locality, "n_partitions": 4}
+    fast = _fitted(data, **options)
+    assert len(fast.rounds_) > 2
+    assert (len(np.unique(X, axis=0)) < 450) == (decimals == 0)
+    assert _is_the_same(fast, _by_the_twin(data, **options))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_distances_are_those_of_numpy_to_the_last_bit(width: int, seed: int) -> None:
+    """They are added up column by column, in the order in which NumPy adds up a row."""
+    rng = np.random.default_rng(seed)
+    places, centers = rng.normal(size=(40, width)), rng.normal(size=(2, width))
+    expected = np.column_stack([((places - center) ** 2).sum(axis=1) for center in centers])
+    assert (squared_distances(places, centers) == expected).all()
+    assert (squared_distances(np.asfortranarray(places), centers) == expected).all()
 
 
 @SOME
@@ -286,7 +356,7 @@ def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
         Schema.of_numbers("ab"), (Numbers("a", 0), Numbers("b", 1)), X,
         Values({"a": X[:, 0], "b": X[:, 1]}, 6),
     )  # fmt: skip
-    trees = _Trees(table, np.array([0, 1, 0, 1, 0, 1], dtype=np.int32), 2, 1)
+    trees = _Trees(Alike(table, np.array([0, 1, 0, 1, 0, 1], dtype=np.int32), None), 2, 1)
     first, second = trees.of([np.array([0, 1, 2]), np.array([3, 4, 5])])
     again, other = trees.of([np.array([0, 1, 2]), np.array([3, 4])])
     assert again is first

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.alike import Alike, merged
 from stair.clauses import number_in_words, value_in_words
 from stair.columns import Term
 from stair.decimals import shortest_between
@@ -16,10 +17,11 @@ from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
 from stair.grow import grow
 from stair.local import LocalRuleSet, Partition
+from stair.match import first_match
 from stair.names import in_name_order, name_order
 from stair.objective import f1, reaches
 from stair.partition import FloorOn, Local, learn_local
-from stair.rules import Leaf, Rule, rule_set_of
+from stair.rules import Rule, rule_set_of
 from stair.space import Space, space_of
 from stair.table import Table
 
@@ -68,12 +70,13 @@ def local_rules(
         table.values.__getitem__,
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
     )
-    places = space.place(table.values.__getitem__)
+    data = merged(table, codes)
+    places = space.place(data.table.values.__getitem__)
     starts = STARTS if n_partitions == "auto" else (n_partitions,)
     draws = min(max(VALUES // table.codes.size, 1), MOST_DRAWS)
     found = [
         learn_local(
-            table, places, codes, len(classes), positive=positive, min_score=min_score,
+            data, places, len(classes), positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, n_partitions=min(n, table.n_rows),
             locality=locality, floor_on=floor_on, max_rounds=max_rounds, seed=(seed, draw),
             say=say,
@@ -89,12 +92,11 @@ def local_rules(
 
     best = min(found, key=rank)
     say("describing the partitions")
-    return _rule_set(table, codes, classes, positive, space, places, best), best
+    return _rule_set(data, classes, positive, space, places, best), best
 
 
 def _rule_set(
-    table: Table,
-    codes: NDArray[np.int32],
+    data: Alike,
     classes: tuple[Any, ...],
     positive: int | None,
     space: Space,
@@ -102,71 +104,75 @@ def _rule_set(
     local: Local,
 ) -> LocalRuleSet:
     """The rules with counts of the rows that are routed to them, which is what a new row gets."""
-    counts = np.bincount(codes, minlength=len(classes))
-    default = 1 - positive if positive is not None else int(counts.argmax())
+    table, n = data.table, len(classes)
+    counts = data.count(data.codes, n)
+    default = 1 - positive if positive is not None else counts.index(max(counts))
     routed = space.distances(places, local.centers).argmin(axis=1)
     rules: list[Rule] = []
     partitions: list[Partition] = []
     for number, leaves in enumerate(local.leaves):
         rows = np.flatnonzero(routed == number)
+        here = table.values.take(rows)
+        # One number for each leaf and class; the rows that no leaf covers come before them.
+        cells = (first_match(leaves, here.__getitem__, len(rows)) + 1) * n + data.codes[rows]
+        size = (len(leaves) + 1) * n
+        found = np.bincount(cells, data.times_of(rows), size).reshape(-1, n)
         part = rule_set_of(
-            [_recounted(leaf, table, codes, rows, len(classes)) for leaf in leaves],
+            [
+                leaf._replace(counts=tuple(map(float, row)))
+                for leaf, row in zip(leaves, found[1:], strict=True)
+            ],
             classes, table.schema, default, positive,
         )  # fmt: skip
         rules += part.rules
-        words = describe(table, routed == number) if len(local.leaves) > 1 else "all rows"
+        words = describe(data, routed == number) if len(local.leaves) > 1 else "all rows"
         center = tuple(local.centers[number].tolist())
-        partitions.append(Partition(center, float(len(rows)), len(part.rules), words))
+        partitions.append(Partition(center, float(found.sum()), len(part.rules), words))
     return LocalRuleSet(
-        tuple(rules), classes, table.schema, classes[default], tuple(counts.astype(float).tolist()),
+        tuple(rules), classes, table.schema, classes[default], tuple(map(float, counts)),
         None if positive is None else classes[positive],
         tuple(partitions), space, local.assigned, local.routed,
     )  # fmt: skip
 
 
-def _recounted(
-    leaf: Leaf, table: Table, codes: NDArray[np.int32], rows: NDArray[np.intp], n_classes: int
-) -> Leaf:
-    covered = np.ones(len(rows), dtype=np.bool_)
-    for clause in leaf.clauses:
-        covered &= clause.covers(table.values[clause.feature][rows])
-    counts = np.bincount(codes[rows[covered]], minlength=n_classes)
-    return leaf._replace(counts=tuple(counts.astype(float).tolist()))
-
-
-def describe(table: Table, inside: NDArray[np.bool_]) -> str:
+def describe(data: Alike, inside: NDArray[np.bool_]) -> str:
     """What sets a partition apart: a short rule where one does, else the attributes that differ."""
     if not inside.any() or inside.all():
         return ""
-    rule = _short_rule(table, inside)
+    rule = _short_rule(data, inside)
     if rule is not None:
         return rule
+    inside, values = data.every(inside), data.table.values
     differences = sorted(
-        (d for f in table.schema.fields if (d := _difference(table, f.name, f.kind, inside))),
+        (
+            d
+            for f in data.table.schema.fields
+            if (d := _difference(data.every(values[f.name]), f.name, f.kind, inside))
+        ),
         key=lambda pair: (-pair[0], name_order(pair[1])),
     )
     return ", ".join(words for _, words in differences[:MOST_DIFFERENCES])
 
 
-def _short_rule(table: Table, inside: NDArray[np.bool_]) -> str | None:
+def _short_rule(data: Alike, inside: NDArray[np.bool_]) -> str | None:
     """One rule of at most two attributes for the partition against the rest, if it is good."""
-    codes = inside.astype(np.int32)
-    engine = MemoryEngine(table.columns, table.codes, codes, 2)
+    table = data.table
+    engine = MemoryEngine(table.columns, table.codes, inside.astype(np.int32), 2, times=data.times)
     growth = grow(engine, min_score=0.95, max_rule_length=2, max_total_length=12, positive=1)
+    n_inside = growth.root.group.counts[1]
     best, words = WELL_DESCRIBED, None
     for node in growth.leaves():
         outside, hits = node.group.counts
-        score = f1(hits, hits + outside, int(inside.sum()))
+        score = f1(hits, hits + outside, n_inside)
         if node.label == 1 and score > best:
             best, words = score, " and ".join(map(str, node.clauses()))
     return words
 
 
 def _difference(
-    table: Table, name: str, kind: str, inside: NDArray[np.bool_]
+    array: NDArray[Any], name: str, kind: str, inside: NDArray[np.bool_]
 ) -> tuple[float, str] | None:
     """How much an attribute differs inside, and how to say it."""
-    array = table.values[name]
     if kind == "number":
         array = array.astype(np.float64)
         mine, theirs = (part[~np.isnan(part)] for part in (array[inside], array[~inside]))

@@ -28,6 +28,8 @@ LARGE = 1e307
 FAR = 1e140
 # A range of less than this is none.
 TINY = 1e-300
+# Rows whose distances are computed at once: what is in between stays in the processor's cache.
+BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,41 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
 
 
 def squared_distances(places: Matrix, centers: Matrix) -> Matrix:
-    """From each row to each center."""
-    found = np.empty((len(places), len(centers)))
-    for k, center in enumerate(centers):
-        found[:, k] = ((places - center) ** 2).sum(axis=1)
-    return found
+    """From each row to each center; fastest where the coordinates lie column by column."""
+    found = np.empty((len(centers), len(places)))
+    for start in range(0, len(places), BLOCK):
+        block = places[start : start + BLOCK]
+        for k, center in enumerate(centers):
+            found[k, start : start + BLOCK] = _sum_of_squares(block, center, 0, len(center))
+    return found.T
+
+
+def _sum_of_squares(places: Matrix, center: Matrix, start: int, stop: int) -> Matrix:
+    """Of the differences in some coordinates, added up as NumPy adds up a row of numbers: in eight
+    parts, halved where there are many. The order shows in the last digit, which may decide."""
+
+    def square(j: int) -> Matrix:
+        difference: Matrix = places[:, j] - center[j]
+        difference *= difference
+        return difference
+
+    n = stop - start
+    if n > 128:
+        half = start + n // 2 - n // 2 % 8
+        return _sum_of_squares(places, center, start, half) + _sum_of_squares(
+            places, center, half, stop
+        )
+    if n < 8:
+        rest = start
+        total = np.zeros(len(places))
+    else:
+        parts = [square(j) for j in range(start, start + 8)]
+        rest = start + n // 8 * 8
+        for j in range(start + 8, rest):
+            parts[(j - start) % 8] += square(j)
+        while len(parts) > 1:
+            parts = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        (total,) = parts
+    for j in range(rest, stop):
+        total += square(j)
+    return total

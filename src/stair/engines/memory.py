@@ -47,18 +47,24 @@ class MemoryEngine:
         n_classes: int,
         weights: NDArray[np.float64] | None = None,
         *,
+        times: NDArray[np.int64] | None = None,
         kernel: str = "auto",
     ) -> None:
-        """`values` (rows × columns) are numbers or category codes, NaN where missing."""
+        """`values` (rows × columns) are numbers or category codes, NaN where missing.
+
+        `times` in place of weights says for how many equal rows each of them stands: all is then
+        as if these were there.
+        """
         module: Any = _twin if kernel == "numpy" or _compiled is None else _compiled
         self.n_classes = n_classes
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
         self.order = tie_order(columns)
         self._columns = columns
         self._values = values
-        whole, self.unit = _fixed_point(weights)
+        whole, self.unit = _fixed_point(weights) if times is None else (times, 0)
         self.whole_weights = whole  # in units of 2**unit; None where every row counts once
-        table = log_table(len(labels) if whole is None else int(whole.sum()), len(labels))
+        total = len(labels) if whole is None else int(whole.sum())
+        table = log_table(total, len(labels) if times is None else total)
         self._n_threads = min(MOST_THREADS, n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
         every = np.arange(len(columns))

@@ -77,7 +77,7 @@ def claims(results: Results, asked: list[str], names: dict[str, list[str]]) -> l
             found += _maps(results, "q5", here)
         elif question == "q6":
             found += _stabilizer(results, "q6", here)
-        else:
+        elif question == "q7":
             for part in (_lengths, _sweeps, _starts, _maps, _stabilizer):
                 found += part(results, "q7", here)
     return found

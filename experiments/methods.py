@@ -64,9 +64,10 @@ def _model(task: Task) -> Any:
 
 
 def _local(given: Mapping[str, Any], floor_on: str) -> LocalStair:
+    usual = {"locality": given["locality"]} if "locality" in given else {}
     return LocalStair(
         given["floor"], given["max_rule_length"], n_partitions=given["start"], floor_on=floor_on,
-        max_rounds=given["max_rounds"], random_state=given["seed"],
+        max_rounds=given["max_rounds"], random_state=given["seed"], **usual,
     )  # fmt: skip
 
 

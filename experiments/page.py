@@ -1,6 +1,7 @@
-"""`python -m experiments.page` puts the committed results into docs/experiments.md.
+"""`python -m experiments.page` puts the committed results into docs/experiments.md, and what λ does
+into docs/paper.md.
 
-With --check nothing is written; the exit code is 1 if the page is out of date.
+With --check nothing is written; the exit code is 1 if a page is out of date.
 """
 
 from __future__ import annotations
@@ -9,37 +10,65 @@ import argparse
 import csv
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from experiments.run import RESULTS
 from experiments.settings import read
-from experiments.write import table
+from experiments.write import reached, table
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "experiments.md"
-BEGIN = "<!-- results:begin -->"
-END = "<!-- results:end -->"
-FOLDER = "../experiments/results"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m experiments.page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if outdated")
     chosen = parser.parse_args(arguments)
-    old = PAGE.read_text(encoding="utf-8")
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        print(f"{PAGE.name} has no place for the results: {BEGIN} … {END}", file=sys.stderr)
-        return 1
-    new = f"{before}{BEGIN}\n\n{found(RESULTS)}\n\n{END}{after}"
-    if old == new:
-        return 0
-    if chosen.check:
-        print(f"{PAGE.name} is out of date; run python -m experiments.page", file=sys.stderr)
-        return 1
-    PAGE.write_text(new, encoding="utf-8")
-    return 0
+    pages = (("experiments.md", "results", found), ("paper.md", "lambda", what_locality_does))
+    done = [_put(DOCS / name, word, text(RESULTS), chosen.check) for name, word, text in pages]
+    return 0 if all(done) else 1
+
+
+def _put(page: Path, word: str, text: str, check: bool) -> bool:
+    """Text into its place on a page; whether all is well then."""
+    begin, end = f"<!-- {word}:begin -->", f"<!-- {word}:end -->"
+    old = page.read_text(encoding="utf-8")
+    before, has_begin, rest = old.partition(begin)
+    _, has_end, after = rest.partition(end)
+    if not has_begin or not has_end:
+        print(f"{page.name} has no place for the results: {begin} … {end}", file=sys.stderr)
+        return False
+    new = f"{before}{begin}\n\n{text}\n\n{end}{after}"
+    if old != new and check:
+        print(f"{page.name} is out of date; run python -m experiments.page", file=sys.stderr)
+        return False
+    if old != new:
+        page.write_text(new, encoding="utf-8")
+    return True
+
+
+def what_locality_does(folder: Path) -> str:
+    """Two sentences, from the file of a full run."""
+    each = reached(_rows(folder / "lambda.csv"), read()["floor"])
+    short = [(one.first, one.short) for one in each if one.short is not None]
+    places = "; ".join(
+        f"{row['data']} {row['length']} (paper {row['paper length']}) at λ = {row['λ']}, assigned "
+        f"F1 {float(row['assigned score']):.2f} and routed {float(row['routed score']):.2f}, where "
+        f"λ = {first['λ']} gives {first['length']}"
+        for first, row in short
+    )
+    n_honest, n_short = (sum(getattr(one, n) for one in each) for n in ("n_honest", "n_short"))
+    text = (
+        "**λ decides whether they are reached.** Where rows may go farther for a tree that is "
+        f"right about them, rules are as short as the paper's on {len(short)} of these "
+        f"{len(each)} sets: {places} ([all λ](../experiments/results/lambda.md)). But of the "
+        f"{n_short} runs that are as short {n_honest or 'none'} "
+        f"{'has' if n_honest < 2 else 'have'} a routed F1 above the floor: these lengths belong to "
+        "trees that are told the answer, and a new row, which goes to its nearest center, is not "
+        "judged as they say."
+    )
+    return textwrap.fill(text, 105, break_long_words=False, break_on_hyphens=False)
 
 
 def found(folder: Path) -> str:

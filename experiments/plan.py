@@ -12,7 +12,7 @@ from experiments.data import MULTICLASS
 from experiments.settings import Settings
 from experiments.tasks import Task, task
 
-QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6", "q7")
+QUESTIONS = ("q1", "q2", "q3", "q4", "q5", "q6", "q7", "lambda")
 
 # The paper's methods, ours, and peers from PyPI.
 NAMES = {
@@ -75,6 +75,7 @@ def fit_task(
     start: int | None = None,
     effort: str | None = None,
     labels: str | None = None,
+    locality: float | None = None,
 ) -> Task:
     """A method at the paper's settings, but for what is given."""
     chosen: dict[str, Any] = {
@@ -86,6 +87,8 @@ def fit_task(
     if method in LOCAL:
         chosen["start"] = start
         chosen["max_rounds"] = known["max_rounds"]
+    if locality is not None:
+        chosen["locality"] = locality
     if method == "distilled":
         chosen["effort"] = effort or known["effort"]
     if labels is not None:
@@ -156,6 +159,15 @@ def sweep_tasks(known: Settings, data: str, by: str) -> list[tuple[str, float, T
     return found
 
 
+def locality_tasks(known: Settings, data: str) -> list[tuple[float, Task]]:
+    """The paper's protocol at each λ, from the start with which the paper's is shortest."""
+    start = known.paper_start(data)
+    return [
+        (value, fit_task(known, data, "l-stair", start=start, locality=value))
+        for value in known.localities()
+    ]
+
+
 def map_task(known: Settings, data: str) -> Task:
     return task(
         data, "map", floor=known["floor"], seed=known["seed"], start=known["map_start"],
@@ -174,6 +186,8 @@ def question_data(known: Settings, question: str, names: list[str]) -> list[str]
         return [n for n in outliers if n in known["curve_data"]]
     if question == "q5":
         return [n for n in outliers if n in known["map_data"]]
+    if question == "lambda" and not known.quick:
+        return [n for n in outliers if n in known["locality_data"]]
     return outliers
 
 
@@ -196,4 +210,6 @@ def tasks_for(known: Settings, question: str, data: str, n_rows: int) -> list[Ta
         return [*local, same_labels(known, data), fit_task(known, data, "stair")]
     if question == "q5":
         return [map_task(known, data)]
+    if question == "lambda":
+        return [each for _, each in locality_tasks(known, data)]
     return [fit_task(known, data, "stair")]

@@ -42,6 +42,14 @@ class Settings:
         """The L_m of Q3."""
         return list(self["quick_lengths" if self.quick else "sweep_lengths"])
 
+    def localities(self) -> list[float]:
+        """The λ of L-STAIR, from the largest."""
+        return list(self["quick_localities" if self.quick else "localities"])
+
+    def paper_start(self, data: str) -> int:
+        """The number of partitions from which the paper's L-STAIR is shortest."""
+        return min(self["starts"], key=lambda n: self.paper_partitions(data, n)[0])
+
     def floors(self) -> list[float]:
         """The floors of Q3."""
         return list(self["quick_floors" if self.quick else "sweep_floors"])

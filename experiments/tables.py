@@ -17,6 +17,7 @@ from experiments.plan import (
     curve_tasks,
     fit_task,
     local_tasks,
+    locality_tasks,
     map_task,
     peer_task,
     q1_tasks,
@@ -200,6 +201,30 @@ def q4_rows(results: Results, names: list[str]) -> list[Row]:
     return rows
 
 
+def locality_rows(results: Results, names: list[str]) -> list[Row]:
+    """L-STAIR by the paper's protocol at each λ."""
+    return [
+        {
+            "data": data,
+            "n": results.known.paper_start(data),
+            "λ": value,
+            "paper length": results.known.paper_length(data, "l-stair"),
+            "length": _of(result, "length"),
+            "rules": _of(result, "rules"),
+            "partitions": _of(result, "partitions"),
+            "assigned score": _score(_of(result, "assigned")),
+            "routed score": _score(_of(result, "score")),
+            "with nearest center": _score(_of(result, "with nearest center")),
+            "above the floor": _yes(_of(result, "reached")),
+            "status": status(results, data),
+        }
+        for data in names
+        for value, result in (
+            (value, results.get(each)) for value, each in locality_tasks(results.known, data)
+        )
+    ]
+
+
 def map_rows(results: Results, names: list[str]) -> list[Row]:
     """Q5: the points of the maps."""
     rows: list[Row] = []
@@ -214,7 +239,7 @@ def map_rows(results: Results, names: list[str]) -> list[Row]:
     return rows
 
 
-def locality_rows(results: Results, names: list[str]) -> list[Row]:
+def map_share_rows(results: Results, names: list[str]) -> list[Row]:
     """Q5 in numbers: is a row's neighbour on the map in the same partition?"""
     rows: list[Row] = []
     for data in names:

@@ -17,7 +17,7 @@ MARKS = ("experiments/settings.toml", "experiments/run.py", "src/stair/cli.py")
 
 def reproduce(
     questions: Annotated[
-        list[str] | None, typer.Argument(help="q1 to q7, or all.", show_default="all")
+        list[str] | None, typer.Argument(help="q1 to q7, lambda, or all.", show_default="all")
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="A folder with the paper's data; else it is downloaded.")

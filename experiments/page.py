@@ -60,9 +60,10 @@ def what_locality_does(folder: Path) -> str:
     )
     n_honest, n_short = (sum(getattr(one, n) for one in each) for n in ("n_honest", "n_short"))
     text = (
-        "**λ decides whether they are reached.** Where rows may go farther for a tree that is "
-        f"right about them, rules are as short as the paper's on {len(short)} of these "
-        f"{len(each)} sets: {places} ([all λ](../experiments/results/lambda.md)). But of the "
+        "**λ decides whether they are reached.** From the paper's own n, and where rows may go "
+        "farther for a tree that is right about them, rules are as short as the paper's on "
+        f"{len(short)} of these {len(each)} sets: {places} "
+        "([all λ](../experiments/results/lambda.md)). But of the "
         f"{n_short} runs that are as short {n_honest or 'none'} "
         f"{'has' if n_honest < 2 else 'have'} a routed F1 above the floor: these lengths belong to "
         "trees that are told the answer, and a new row, which goes to its nearest center, is not "

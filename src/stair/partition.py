@@ -261,7 +261,10 @@ class _Loop:
         )
         floor = self._floor(n)
         leaves = [
-            [Leaf(n.clauses(), label, tuple(map(float, n.group.counts))) for n, label in part]
+            [
+                Leaf(node.clauses(), label, tuple(map(float, node.group.counts)))
+                for node, label in part
+            ]
             for part in refine(growth.roots, self.totals, self.positive, floor)
         ]
         wrong = np.empty(len(self.data.codes), dtype=np.bool_)

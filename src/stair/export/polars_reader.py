@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from stair.export.row_reader import _code, _number, _time
+from stair.export.row_reader import _code, _number, _short, _time
 
 
 def number(name: str, reader: Any = _number) -> pl.Expr:
@@ -44,10 +44,14 @@ def words(name: str, reader: Any, *spelled: str) -> pl.Expr:
         if reader is _code and column.dtype in (pl.String, pl.Categorical, pl.Enum):
             return column.cast(pl.String)
         found = [reader(value, *spelled) for value in column]
-        listed = [None if value is None else str(value) for value in found]
-        return pl.Series(column.name, listed, dtype=pl.String)
+        return pl.Series(column.name, [_word(value) for value in found], dtype=pl.String)
 
     return pl.col(name).map_batches(read, return_dtype=pl.String, is_elementwise=True)
+
+
+def _word(value: Any) -> str | None:
+    """A category as text: 24 for 24.0."""
+    return None if value is None else str(_short(value) if isinstance(value, float) else value)
 
 
 def time(name: str) -> pl.Expr:

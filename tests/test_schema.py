@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,64 @@ def test_flags_in_any_storage_are_the_same_flags() -> None:
         "true",
         "false",
     ]
+
+
+def test_true_among_other_values_is_still_true() -> None:
+    """True beside a number or a text became the text "true" before the rules could say how it was
+    written, or that it is 1: the same row alone was read otherwise, and so by every export."""
+    spelled = one_field("category", "text", ("TRUE", "1", "x"))
+    assert spelled.read({"v": [True, 1, "x", "true"]})["v"].tolist() == ["TRUE", "1", "x", "true"]
+    mixed = [True, 2.5, False, None]
+    assert one_field("category", "number").read({"v": mixed})["v"].tolist() == [1, 2.5, 0, None]
+    found = one_field("number", "real").read({"v": mixed})["v"]
+    assert found.tolist()[:3] == [1.0, 2.5, 0.0]
+    assert np.isnan(found[3])
+
+
+def test_a_time_among_other_values_is_the_text_that_it_is_among_times() -> None:
+    """2024-01-31 00:00:00 beside a text, and 2024-01-31T00:00:00.000000 beside other times, or in a
+    row of its own: one value was two categories."""
+    texts = one_field("category", "text")
+    day, zoned = (
+        dt.date(2024, 1, 31),
+        dt.datetime(2024, 1, 31, 2, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+    )
+    alone = texts.read({"v": [day]})["v"].tolist()
+    assert texts.read({"v": [day, zoned, "x"]})["v"].tolist() == [*alone, *alone, "x"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "sqlite"])
+def test_a_text_stays_text_where_all_of_it_are_times(tmp_path: Path, ending: str) -> None:
+    """JSON and SQLite have no times, so that a column of dates alone is read as such: a category
+    that was text was never seen there any more. And a column of times in a CSV file that is called
+    text was learned as ISO text, but applied as it stands in the file."""
+
+    def written(name: str, days: list[str]) -> Path:
+        path = tmp_path / f"{name}.{ending}"
+        if ending == "csv":
+            path.write_text("v\n" + "\n".join(days) + "\n")
+        elif ending == "jsonl":
+            path.write_text("".join(json.dumps({"v": day}) + "\n" for day in days))
+        else:
+            with closing(sqlite3.connect(path)) as con:
+                con.execute("CREATE TABLE data (v TEXT)")
+                con.executemany("INSERT INTO data VALUES (?)", [(day,) for day in days])
+                con.commit()
+        return path
+
+    codes = ["2024-01-31", "2024-02-29", "open"] * 20
+    summary = summarize(written("a", codes), labels=[int(c == codes[0]) for c in codes])
+    rules = saved(summary).rules
+    new = read(written("b", codes[:2]), texts=rules.schema.texts())
+    assert rules.predict(new).tolist() == ["outlier", "inlier"]
+
+    notes = [f"2024-06-0{k % 3 + 1} 10:00:00" for k in range(60)]
+    path = written("c", notes)
+    summary = summarize(path, labels=[int("-01 " in n) for n in notes], kinds={"v": "text"})
+    assert summary.score == 1.0
+    rules = saved(summary).rules
+    again = read(path, texts=rules.schema.texts())
+    assert rules.assign(again).tolist() == rules.assign(summary._values).tolist()
 
 
 def test_what_was_never_seen_is_counted_and_said() -> None:
@@ -358,3 +418,18 @@ def test_decimals_are_read_alike_wherever_they_come_from(tmp_path: Path) -> None
     for frame in frames:
         assert frame.columns["price"].tolist() == [float(price) for price in prices]
         assert frame.columns["id"].tolist() == ids
+
+
+def test_whole_decimals_are_exact_whatever_is_behind_their_point(tmp_path: Path) -> None:
+    """DuckDB gives 4611686018427387905.00 for a whole number in a column of DECIMAL(38, 2): Parquet
+    and DuckDB files rounded it to a double, which an Arrow table did not."""
+    ids = [2**62 + n for n in range(60)]
+    decimals = pa.array([Decimal(n) for n in ids], pa.decimal128(38, 2))
+    arrow = pa.table({"id": decimals, "flag": [int(n >= 2**62 + 41) for n in ids]})
+    path = tmp_path / "t.parquet"
+    pq.write_table(arrow, path)
+    assert read(path).columns["id"].tolist() == ids
+    for engine in ("memory", "duckdb"):
+        summary = summarize(path, labels="flag", method="stair", engine=engine)
+        assert summary.score == 1.0
+        assert summary.rules.predict({"id": ids}).tolist().count("outlier") == 19

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError
+from stair.io.arrays import Truth
 from stair.io.values import moment, whole_numbers
 
 Array: TypeAlias = NDArray[Any]
@@ -100,6 +101,8 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
 
 
 def _number(value: Any, unread: list[Any]) -> float | int | None:
+    if isinstance(value, Truth):
+        return int(value == "true")
     if isinstance(value, str):
         text = value.strip()
         if _WHOLE.fullmatch(text):
@@ -185,13 +188,14 @@ def _objects(listed: Sequence[Any]) -> Array:
 
 
 def _as_text(raw: Array, spelled: Spelling) -> Array:
-    truths = {truth: spelled(truth) for truth in (True, False)}
-    return _objects(
-        [
-            v if v is None or isinstance(v, str) else truths[v] if isinstance(v, bool) else str(v)
-            for v in _plain(raw)
-        ]
-    )
+    words = {truth: spelled(truth) for truth in (True, False)}
+
+    def text(value: Any) -> str | None:
+        if isinstance(value, bool | Truth):
+            return words[value if isinstance(value, bool) else value == "true"]
+        return value if value is None or isinstance(value, str) else str(value)
+
+    return _objects([text(v) for v in _plain(raw)])
 
 
 def _as_number(raw: Array, spelled: Spelling) -> Array:

@@ -76,7 +76,8 @@ def take_in(
     exclude = io.named(exclude)
     kinds = None if kinds is None else dict(zip(io.named(kinds), kinds.values(), strict=True))
     held = {column for column in (labels, scores) if isinstance(column, str)}
-    frame = read_table(data, table, query, include, exclude, held, say)
+    texts = [column for column, kind in (kinds or {}).items() if kind == "text"]
+    frame = read_table(data, table, query, include, exclude, held, texts, say)
     verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
                                   include, exclude, random_state, say)  # fmt: skip
     columns = {column: array for column, array in frame.columns.items() if column not in taken}
@@ -115,9 +116,11 @@ def read_table(
     include: Collection[str] | None,
     exclude: Collection[str],
     held: Collection[str],
+    texts: Collection[str],
     say: Progress,
 ) -> io.Frame:
-    """The data; of a file only the columns that are needed. `held` hold the verdict."""
+    """The data; of a file only the columns that are needed. `held` hold the verdict, and `texts`
+    are read as text, as they will be when the rules are applied."""
     if isinstance(data, io.Frame):
         return data
     if not isinstance(data, str | Path):
@@ -137,7 +140,7 @@ def read_table(
                 raise no_such_column(name, names, Path(data).name)
         chosen = set(names if include is None else include) - set(exclude) | set(held)
         wanted = [name for name in names if name in chosen]
-    return io.read(data, table=table, query=query, columns=wanted)
+    return io.read(data, table=table, query=query, columns=wanted, texts=texts)
 
 
 def read_verdict(

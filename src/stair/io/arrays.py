@@ -16,6 +16,13 @@ from stair.errors import StairError
 from stair.io.frame import EPOCH_UNIT, Array, Loaded
 
 
+class Truth(str):
+    """True or false in a column with values of other types: a text like these are, of which it is
+    still known that it is true or false."""
+
+    __slots__ = ()
+
+
 def from_array(name: str, values: Array) -> Loaded:
     """A numpy column of any type."""
     if isinstance(values, np.ma.MaskedArray):
@@ -182,10 +189,12 @@ def _words(value: Any) -> str:
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
+        return Truth("true" if value else "false")
     if isinstance(value, float | np.floating | Decimal):
         number = float(value)
         return str(int(number)) if number.is_integer() else str(number)
+    if isinstance(value, dt.date | np.datetime64):
+        return str(as_times([value])[0])
     return str(value)
 
 

@@ -7,7 +7,8 @@ import glob
 import re
 import sqlite3
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from stair.errors import StairError, did_you_mean, folded
 from stair.io.arrays import arrow_columns, from_array, from_values
-from stair.io.frame import EPOCH_UNIT, Array, Loaded, Opened
+from stair.io.frame import EPOCH_UNIT, Array, Loaded, Opened, unique_names
 from stair.io.packages import (
     NO_EXTENSIONS,
     duckdb_in_memory,
@@ -143,10 +144,12 @@ def sql_shape(declared: str) -> tuple[str, str]:
     """What a column of a DuckDB type becomes, and the expression that makes it so."""
     if declared in _SQL_KINDS:
         return _SQL_KINDS[declared]
-    if decimal := re.fullmatch(r"DECIMAL\(([0-9]+),[0-9]+\)", declared):
-        if int(decimal[1]) <= 15:  # rounded once, and correctly
+    if decimal := re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", declared):
+        digits, behind = int(decimal[1]), int(decimal[2])
+        if digits <= 15:  # rounded once, and correctly
             return "float", "CAST({0} AS DOUBLE)"
-        return "wide", "CAST({0} AS VARCHAR)"
+        # With so many digits before the point, whole ones may be too large for a float.
+        return "decimal" if behind and digits - behind > 15 else "wide", "CAST({0} AS VARCHAR)"
     if re.fullmatch(r"DATE|TIMESTAMP(_[A-Z]+)?", declared):
         return "date", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMP)")
     if re.fullmatch(r"TIMESTAMP(_[A-Z]+)? WITH TIME ZONE|TIMESTAMPTZ(_[A-Z]+)?", declared):
@@ -163,6 +166,8 @@ def _from_masked(kind: str, values: Array) -> Loaded:
     if kind == "wide":
         texts = ["" if gone else v for v, gone in zip(data, absent, strict=True)]
         return cast(Loaded, join_pieces([typed(texts)]))
+    if kind == "decimal":
+        return decimals([None if gone else v for v, gone in zip(data, absent, strict=True)])
     if kind in ("text", "described") or (kind == "bool" and absent.any()):
         data = data.astype(object)
         data[absent] = None
@@ -177,15 +182,25 @@ def _from_masked(kind: str, values: Array) -> Loaded:
     return column, kind if kind in ("clock", "duration") else ""
 
 
+def decimals(texts: Iterable[str | None]) -> Loaded:
+    """Decimals with digits behind the point: exact where all are whole."""
+    return from_values([None if text is None else Decimal(text) for text in texts])
+
+
 # Databases ---------------------------------------------------------------------------------------
 
 
 def open_database(
-    path: Path, start: bytes, table: str | None, query: str | None, stack: contextlib.ExitStack
+    path: Path,
+    start: bytes,
+    table: str | None,
+    query: str | None,
+    stack: contextlib.ExitStack,
+    texts: Collection[str] = (),
 ) -> Opened:
     """The file's first bytes say whether it is DuckDB's or SQLite's; endings are used by both."""
     if start.startswith(b"SQLite format 3\0"):
-        return _open_sqlite(path, start, table, query, stack)
+        return _open_sqlite(path, start, table, query, stack, texts)
     if start[8:12] != b"DUCK":
         raise StairError(
             f"{path.name} is neither a DuckDB nor a SQLite database; check its ending."
@@ -273,7 +288,12 @@ _SQLITE_ALLOWED = frozenset(
 
 
 def _open_sqlite(
-    path: Path, start: bytes, table: str | None, query: str | None, stack: contextlib.ExitStack
+    path: Path,
+    start: bytes,
+    table: str | None,
+    query: str | None,
+    stack: contextlib.ExitStack,
+    texts: Collection[str],
 ) -> Opened:
     """SQLite by the standard library, for reading only: neither the file nor its folder changes."""
     place = path.resolve()
@@ -301,9 +321,11 @@ def _open_sqlite(
     if cursor.description is None:
         raise StairError("query= must be a single SELECT; got something else.")
     names = [column[0] for column in cursor.description]
+    known, _ = unique_names(names)
 
     def load(places: list[int]) -> list[Loaded]:
         rows: Iterable[Any] = cursor
+        are_texts = [known[i] in texts for i in places]
         if query is None and len(places) < len(names):
             wanted = ", ".join(quoted(names[i]) for i in places)
             rows = con.execute(f"SELECT {wanted} FROM {quoted(chosen)}")
@@ -314,6 +336,7 @@ def _open_sqlite(
             columns = list(zip(*block, strict=True))
             for values, i in zip(lists, places, strict=True):
                 values.extend(columns[i])
-        return [dated(from_values(values)) for values in lists]
+        loaded = zip(map(from_values, lists), are_texts, strict=True)
+        return [dated(column, is_text) for column, is_text in loaded]
 
     return Opened(names, load, lambda: iter(con.execute(statement)), empty=empty)

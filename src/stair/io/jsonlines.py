@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from stair.errors import StairError
 from stair.io.arrays import from_values
-from stair.io.frame import Loaded, Opened, check_filled
+from stair.io.frame import Loaded, Opened, check_filled, unique_names
 from stair.io.text import TextFile
 from stair.io.values import dated
 
 
-def open_json_lines(text: TextFile) -> Opened:
+def open_json_lines(text: TextFile, texts: Collection[str] = ()) -> Opened:
     rows: list[dict[str, Any]] = []
     with text.lines() as lines:
         for number, line in enumerate(lines, 1):
@@ -34,11 +34,12 @@ def open_json_lines(text: TextFile) -> Opened:
     if not rows:
         raise StairError(f"{text.name} is empty; expected one JSON object per line.")
     names = list(dict.fromkeys(name for row in rows for name in row))
+    known, _ = unique_names(names)
     check_filled(text.name, len(rows), len(names), sum(map(len, rows)), 100_000_000)
 
     def load(places: list[int]) -> list[Loaded]:
         return [
-            dated(from_values(list(map(_flat, (row.get(names[i]) for row in rows)))))
+            dated(from_values([_flat(row.get(names[i])) for row in rows]), known[i] in texts)
             for i in places
         ]
 

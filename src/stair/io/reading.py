@@ -184,7 +184,7 @@ def _opened(
                 text = find_text(path, start, encoding, whole)
                 opened = open_csv(text, separator, ending, reader, texts)
             elif ending in JSON_LINES:
-                opened = open_json_lines(find_text(path, start, encoding, whole=True))
+                opened = open_json_lines(find_text(path, start, encoding, whole=True), texts)
             elif not start:
                 raise StairError(f"{path.name} is empty (0 bytes); expected a table.")
             elif ending in PARQUET:
@@ -192,7 +192,7 @@ def _opened(
             elif ending in EXCEL:
                 opened = open_excel(path, table, stack)
             else:
-                opened = open_database(path, start, table, query, stack)
+                opened = open_database(path, start, table, query, stack, texts)
             yield opened
         except OSError as error:
             raise StairError(f"cannot read {path.name}: {reason(error)}.") from error

@@ -116,7 +116,7 @@ class Stream:
         self._lengths: dict[str, Lengths] = {}
 
     def shape(self, name: str) -> str:
-        """What a column holds: int, wide, float, clock, duration, bool, date, zoned,
+        """What a column holds: int, wide, decimal, float, clock, duration, bool, date, zoned,
         described or text."""
         return self._columns[name][0]
 
@@ -204,10 +204,11 @@ _EXACT = frozenset({"BIGINT", "UBIGINT"})  # beyond what is exact as DOUBLE
 
 def _column(declared: str, place: str) -> tuple[str, str]:
     """What a column becomes, and the expression that makes it so."""
-    decimal = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", declared)
-    if decimal and int(decimal[2]):  # by way of text, for a float is then the nearest one
-        return "float", f"coalesce(CAST(CAST({place} AS VARCHAR) AS DOUBLE), 'nan'::DOUBLE)"
     kind, sql = sql_shape(declared)
+    decimal = re.fullmatch(r"DECIMAL\(([0-9]+),([0-9]+)\)", declared)
+    if decimal and int(decimal[2]) and kind != "decimal":
+        # By way of text, for a float is then the nearest one.
+        return "float", f"coalesce(CAST(CAST({place} AS VARCHAR) AS DOUBLE), 'nan'::DOUBLE)"
     plain = sql.format(place)
     if kind == "int" and declared not in _EXACT:
         plain = f"CAST({place} AS DOUBLE)"

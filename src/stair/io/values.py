@@ -185,10 +185,11 @@ def moment(text: str) -> np.datetime64 | None:
         return None
 
 
-def dated(column: Loaded) -> Loaded:
-    """Times where a column of text holds nothing else: JSON and SQLite have no type for them."""
+def dated(column: Loaded, is_text: bool) -> Loaded:
+    """Times where a column of text holds nothing else, unless it is known to be text: JSON and
+    SQLite have no type for them."""
     array, _ = column
-    if array.dtype != object:
+    if is_text or array.dtype != object:
         return column
     absent = np.array([v is None for v in array.tolist()])
     present = array[~absent].tolist()

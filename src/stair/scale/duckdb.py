@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from stair.engines.counting import n_cpus
+from stair.io.databases import decimals
 from stair.io.stream import VECTOR, Stream
 from stair.io.values import typed
 from stair.scale.arrow import whole_numbers, words
@@ -95,6 +96,8 @@ def plain(array: Any, shape: str) -> Raw:
         return np.asarray(array.to_numpy(zero_copy_only=False)).view("datetime64[us]")
     if shape == "wide":
         return from_loaded((typed(["" if v is None else v for v in array.to_pylist()])[1], ""))[0]
+    if shape == "decimal":
+        return from_loaded(decimals(array.to_pylist()))[0]
     if shape in ("bool", "text", "described"):
         return words(array)
     if import_module("pyarrow").types.is_integer(array.type):

@@ -40,7 +40,7 @@ from stair.match import first_match
 from stair.objective import f1, reaches
 from stair.refine import refine
 from stair.rules import Leaf
-from stair.space import Matrix, squared_distances
+from stair.space import TINY, Matrix, squared_distances
 
 FloorOn: TypeAlias = Literal["routed", "assigned"]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -199,9 +199,12 @@ class _Loop:
     def run(self, n_partitions: int, max_rounds: int) -> Local:
         """Round after round; the best of them is kept."""
         centers = self._kmeans(self.data.every(self.places), n_partitions)
-        _, nearest, least = self._nearest(centers)
+        distances, nearest, least = self._nearest(centers)
         usual = float(np.median(self.data.every(least)))
-        self.weight = self.locality / usual if usual > 0 else self.locality
+        # Where rounding is all that is usual, far rows must not become infinitely far by it.
+        farthest = max(float(distance.max()) for distance in distances)
+        own = max(usual, TINY * max(1.0, farthest))
+        self.weight = self.locality / own if usual > 0 else self.locality
         rounds: list[Round] = []
         best: Local | None = None
         waited = 0

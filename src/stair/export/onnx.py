@@ -69,6 +69,8 @@ def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
         else:
             values = rules.schema.read(table, {field.name})[field.name]
             if dtype == np.float64:
+                if isinstance(rules, LocalRuleSet):
+                    _check_exact(values, source)
                 array = np.array([_double(v) for v in values.tolist()], dtype=dtype)
             else:
                 if MISSING_TEXT in values.tolist():
@@ -79,6 +81,16 @@ def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
                 array = np.array(listed, dtype=object)
         found[input_of(source)] = array[:, None]
     return found
+
+
+def _check_exact(values: NDArray[Any], source: str) -> None:
+    """Distances take the nearest double and bounds the next one; the model has but one number."""
+    for value in values.tolist() if values.dtype.kind in "iuO" else ():
+        if isinstance(value, int) and int(float(value)) != value:
+            raise StairError(
+                f'"{source}" has {value}, and ONNX cannot tell whole numbers beyond 2**53 apart; '
+                "use another kind of export"
+            )
 
 
 def _double(value: Any) -> float:

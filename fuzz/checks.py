@@ -548,11 +548,13 @@ def _blame(document: dict[str, Any], table: Table) -> str:
 
 
 def _needs_a_cast(blame: str) -> bool:
-    """Whether stair reads a column as something that a database would not: times that are text
-    there, text that is numbers. It says so by an error."""
+    """Whether stair reads a column as something that a database would not: times and numbers that
+    are text there, numbers that are true and false, text that is numbers. It says so by an
+    error."""
     parts = [part.split(" from ") for part in blame.split(", ") if " from " in part]
     return any(
         ((what.startswith("time") or "." in what) and was == "text")
+        or (what.startswith("number") and was in ("text", "flag", "mixed"))
         or (what.startswith("text") and was != "text")
         for what, was in parts
     )  # fmt: skip

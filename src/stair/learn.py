@@ -95,7 +95,7 @@ class Learner:
 
     def __call__(self, values: Values, codes: NDArray[np.int32]) -> Learned:
         if self.method == "distilled":
-            return self._distilled(values, codes)
+            return self.distilled(values, codes)
         if self.method == "local":
             return self._local(values, codes)
         learners = {"stair": self._stair, "refined": self._refined}
@@ -103,7 +103,13 @@ class Learner:
         classes, positive = self.labels.classes, self.labels.positive
         return Learned(rule_set_of(leaves, classes, self.schema, default, positive), trace)
 
-    def _distilled(self, values: Values, codes: NDArray[np.int32]) -> Learned:
+    def distilled(
+        self,
+        values: Values,
+        codes: NDArray[np.int32],
+        weights: NDArray[np.float64] | None = None,
+    ) -> Learned:
+        """The shortest outlier rules; weights say how many rows each row stands for."""
         table = encode(self.schema, values, codes)
         self.say("distilling")
         found = distill(
@@ -114,6 +120,7 @@ class Learner:
             classes=self.labels.classes,
             schema=self.schema,
             positive=self.labels.positive,
+            weights=weights,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,

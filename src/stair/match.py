@@ -8,7 +8,7 @@ attribute in place of a comparison per row and clause.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,18 @@ class Conjunction(Protocol):
     def clauses(self) -> tuple[Clause, ...]: ...
 
 
+class Repeated(NamedTuple):
+    """A column of few different values: each of them, and for each row its place among them."""
+
+    values: NDArray[Any]
+    places: NDArray[Any]
+
+
+Column: TypeAlias = Callable[[str], NDArray[Any] | Repeated]  # a column by its name
+
+
 def blocks_of_bits(
-    rules: Sequence[Conjunction], column: Callable[[str], NDArray[Any]], n_rows: int
+    rules: Sequence[Conjunction], column: Column, n_rows: int
 ) -> Iterator[tuple[slice, Bits]]:
     """For each block of rows: a row of packed bits per table row, bit r set where rule r covers."""
     everything = _pack(np.ones((1, len(rules)), dtype=np.bool_))[0]
@@ -45,9 +55,7 @@ def blocks_of_bits(
         yield block, bits
 
 
-def first_match(
-    rules: Sequence[Conjunction], column: Callable[[str], NDArray[Any]], n_rows: int
-) -> NDArray[np.intp]:
+def first_match(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.intp]:
     """The first rule that covers each row, or −1."""
     result = np.empty(n_rows, dtype=np.intp)
     for block, bits in blocks_of_bits(rules, column, n_rows):
@@ -67,9 +75,7 @@ def first_of(bits: Bits) -> NDArray[np.intp]:
     return result
 
 
-def all_matches(
-    rules: Sequence[Conjunction], column: Callable[[str], NDArray[Any]], n_rows: int
-) -> NDArray[np.bool_]:
+def all_matches(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.bool_]:
     """A (rows × rules) matrix of what covers what."""
     result = np.empty((n_rows, len(rules)), dtype=np.bool_)
     for block, bits in blocks_of_bits(rules, column, n_rows):
@@ -96,13 +102,16 @@ def _groups(rules: Sequence[Conjunction]) -> list[Group]:
 
 
 def _lookup(
-    group: Group, rules: Sequence[Conjunction], column: Callable[[str], NDArray[Any]]
+    group: Group, rules: Sequence[Conjunction], column: Column
 ) -> tuple[NDArray[np.intp], Bits]:
     """The cell of each row, and for each cell the packed rules that it leaves possible."""
     _, members = group
     clauses = [clause for _, clause in members]
     kind: Any = type(clauses[0])  # a group has clauses of one kind
-    cell, allowed = kind.cells(clauses, column(clauses[0].feature))
+    here = column(clauses[0].feature)
+    cell, allowed = kind.cells(clauses, here.values if isinstance(here, Repeated) else here)
+    if isinstance(here, Repeated):
+        cell = cell[here.places]
     possible = np.ones((len(rules), allowed.shape[1]), dtype=np.bool_)
     for (number, _), row in zip(members, allowed, strict=True):
         possible[number] &= row

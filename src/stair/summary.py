@@ -258,11 +258,11 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    method : {"distilled", "stair", "refined", "local", "id3", "cart"}
+    method : {"distilled", "stair", "refined", "local", "id3", "cart"}, default "distilled"
         How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
         rules for outliers and inliers; the same, made as short as they get; rules for partitions
-        of the data; or the paper's baselines. By default distilled; with an engine for large data
-        stair, which counts all rows where distilled rules are learned from a sample.
+        of the data; or the paper's baselines. With an engine for large data, distilled rules are
+        looked for in samples, and chosen by the counts of all rows.
     min_score : float
         The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
     max_rule_length : int
@@ -309,8 +309,7 @@ def summarize(
     -------
     Summary
     """
-    if method is None:
-        method = "distilled" if engine == "memory" else "stair"
+    method = method or "distilled"
     _check_settings(method, min_score, max_rule_length, max_total_length, validate)
     if n_partitions != "auto" and n_partitions < 1:
         raise StairError(f"n_partitions={n_partitions}; expected at least 1, or auto")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ from stair.scale.parts import Shelf
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.raw import Batch, Raw, Words, from_loaded
 from stair.scale.remote import Asked, RemoteCounter
-from stair.scale.sample import Judge, Look, Sample, add_tallies
+from stair.scale.rows import G, Gathering
 from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
 
 FAN_IN: Final = 8  # partial results that one task adds up
@@ -307,26 +308,31 @@ def _blocks(
     return [found[k] for k in range(len(parts))]
 
 
-def sample_frame(
-    frame: Any, source: str, options: Options, cluster: Cluster, most: int, seed: int
-) -> tuple[Look, Callable[[Judge], Any]]:
-    """A look at all rows, and what counts rules on all of them."""
-    dask: Any = import_module("dask")
+class FrameRows:
+    """The rows of a Dask DataFrame: each pass is a map over its parts."""
 
-    with _reading(source):
-        parts = frame[options.wanted(list(map(str, frame.columns)), source)].to_delayed()
-    looks = [
-        dask.delayed(_look_at_part)(part, options.label, most, [seed, k])
-        for k, part in enumerate(parts)
-    ]
-    look: Look = cluster.compute(_tree(looks, _merge_looks))[0]
+    def __init__(self, frame: Any, source: str, cluster: Cluster, say: Progress) -> None:
+        self.names, self.source, self.notes = list(map(str, frame.columns)), source, ()
+        self._frame, self._cluster, self._say = frame, cluster, say
+        self._sizes: list[int] = []  # rows of each part, known from the first pass on
 
-    def count(judge: Judge) -> Any:
-        shared = dask.delayed(judge, traverse=False)
-        counted = [dask.delayed(_judge_part)(part, shared) for part in parts]
-        return cluster.compute(_tree(counted, add_tallies))
+    def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
+        dask: Any = import_module("dask")
 
-    return look, count
+        self._say(what)
+        with _reading(self.source):
+            parts = self._frame[list(columns)].to_delayed()
+        starts = [0, *accumulate(self._sizes)] if self._sizes else [0] * len(parts)
+        shared = dask.delayed(asked, traverse=False)
+        tasks = [
+            dask.delayed(_gather_part)(part, shared, start)
+            for part, start in zip(parts, starts, strict=False)
+        ]
+        found: tuple[G, list[int]] = self._cluster.compute(_tree(tasks, _merge_gathered))
+        if self._sizes not in ([], found[1]):
+            raise StairError("the data changed while it was read; run again.")
+        self._sizes = found[1]
+        return found[0]
 
 
 @contextlib.contextmanager
@@ -377,20 +383,18 @@ def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
     return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
 
 
-def _look_at_part(frame: Any, verdict: str, most: int, seed: list[int]) -> tuple[Look, str]:
-    return Look.at(batch_of(frame), verdict, most, np.random.default_rng(seed)), verdict
+def _gather_part(frame: Any, asked: Gathering, start: int) -> tuple[Gathering, list[int]]:
+    found = asked.fresh()
+    if len(frame):
+        found.add(batch_of(frame), start)
+    return found, [len(frame)]
 
 
-def _merge_looks(parts: list[tuple[Look, str]]) -> tuple[Look, str]:
-    verdict = parts[0][1]
-    whole = Look(Profile(), Sample(parts[0][0].sample.most))
-    for look, _ in parts:
-        whole.merge(look, verdict)
-    return whole, verdict
-
-
-def _judge_part(frame: Any, judge: Judge) -> Any:
-    return judge(batch_of(frame))
+def _merge_gathered(parts: list[tuple[Gathering, list[int]]]) -> tuple[Gathering, list[int]]:
+    whole = parts[0][0].fresh()
+    for found, _ in parts:
+        whole.merge(found)
+    return whole, [size for _, sizes in parts for size in sizes]
 
 
 def _find_part(shelf: Shelf, k: int) -> Block | None:

@@ -22,7 +22,7 @@ from stair.scale.coding import Plan, make_plan
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
-from stair.scale.sample import Look, Sample
+from stair.scale.rows import G
 
 BATCH_BYTES: Final = 32 << 20
 WERE: Final = frozenset({"zoned", "clock", "duration", "described"})  # what is not plain any more
@@ -76,14 +76,19 @@ def rows_together(stream: Stream, names: Sequence[str]) -> int:
     return min(1 << 19, max(VECTOR, together // VECTOR * VECTOR))
 
 
-def sample_table(stream: Stream, options: Options, most: int, seed: int, say: Progress) -> Look:
-    """A look at all rows."""
-    wanted = options.wanted(stream.names, stream.source)
-    rng = np.random.default_rng(seed)
-    look = Look(Profile(), Sample(most))
-    for batch in told_batches(stream, wanted, "pass 1, drawing a sample", say):
-        look.add(batch, options.label, rng)
-    return look
+class FileRows:
+    """The rows of files or of a database, as they come from DuckDB."""
+
+    def __init__(self, stream: Stream, say: Progress) -> None:
+        self.names, self.source, self.notes = stream.names, stream.source, stream.notes
+        self._stream, self._say = stream, say
+
+    def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
+        found, first = asked.fresh(), 0
+        for batch in told_batches(self._stream, columns, what, self._say):
+            found.add(batch, first)
+            first += batch.n_rows
+        return found
 
 
 def _rate(n_rows: int, seconds: float) -> str:

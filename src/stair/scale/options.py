@@ -21,6 +21,7 @@ LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half o
 BESIDES: Final = 350 * 10**6
 A_COLUMN: Final = 2 * 10**6
 COPIES: Final = 2  # of texts on their way from DuckDB to us: measured, with some to spare
+A_VALUE: Final = 200  # bytes for each value of a sample while it is learned from
 SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 
 
@@ -91,6 +92,11 @@ def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 
             f"memory is {_gigabytes(memory)}; take fewer rows with --sample, allow more with "
             f"--memory, or leave them out with --exclude {where} (exclude=[...])"
         )
+
+
+def rows_that_fit(memory: int, n_columns: int) -> int:
+    """The rows of a sample that may be held to learn from."""
+    return max(1000, (memory - BESIDES) // 2 // (A_VALUE * n_columns))
 
 
 def _gigabytes(size: int) -> str:

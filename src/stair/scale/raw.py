@@ -38,6 +38,10 @@ class Batch(dict[str, Raw]):
         super().__init__(columns or {})
         self.types = {name: was for name, was in (types or {}).items() if was}
 
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self.values())))
+
     @classmethod
     def of(cls, loaded: Mapping[str, tuple[Raw, str]]) -> Batch:
         return cls(

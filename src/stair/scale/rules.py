@@ -16,6 +16,7 @@ from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, clause_evidence
 from stair.grow import Node, Step
+from stair.learn import Certificate
 from stair.levels import Known, Pass, grow_by_level, recount
 from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
@@ -47,6 +48,7 @@ class Learned:
     missed: int = 0  # outliers that no outlier rule covers
     rest: Rest = field(default_factory=lambda: Rest(0, 0))  # rows that no rule covers
     tallies: dict[str, Tally] = field(default_factory=dict)  # of the columns that rules speak of
+    certificate: Certificate | None = None  # of distilled rules: how short they could be
 
 
 def learn_rules(

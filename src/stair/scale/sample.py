@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,78 +21,15 @@ from stair.learn import Learner, predicted_classes
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
-from stair.scale.coding import Coded, Coder, Coding, as_times, read_verdict
+from stair.scale.census import as_learned
+from stair.scale.coding import Coded, Coder, Coding, read_verdict
+from stair.scale.draw import Draw, Look
 from stair.scale.options import Options, Progress
-from stair.scale.profile import Profile
-from stair.scale.raw import (
-    Batch,
-    Raw,
-    Words,
-    all_missing,
-    appended,
-    as_frame_column,
-    from_loaded,
-)
+from stair.scale.raw import Batch, as_frame_column, from_loaded
+from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.schema import Field, Schema
 from stair.table import choose_fields, read_to_learn
-
-Columns = dict[str, NDArray[Any]]
-
-
-@dataclass(slots=True, eq=False)
-class Sample:
-    """Rows drawn at random: those with the smallest of random numbers, so that samples of parts
-    can be put together."""
-
-    most: int
-    keys: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    columns: Columns = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)  # as in a Frame
-
-    def add(self, batch: Batch, rng: np.random.Generator) -> None:
-        keys = rng.random(len(next(iter(batch.values()))))
-        limit = self.keys.max() if len(self.keys) >= self.most else 1.0
-        rows = np.flatnonzero(keys < limit)
-        if len(rows) > self.most:
-            rows = np.sort(rows[np.argsort(keys[rows], kind="stable")[: self.most]])
-        chosen = {name: as_frame_column(raw, rows) for name, raw in batch.items()}
-        types = {n: was for n, was in batch.types.items() if not all_missing(batch[n])}
-        self._join(keys[rows], chosen, types)
-
-    def merge(self, other: Sample) -> None:
-        if len(other.keys):
-            self._join(other.keys, other.columns, other.types)
-
-    def _join(self, keys: NDArray[np.float64], columns: Columns, types: dict[str, str]) -> None:
-        both = np.append(self.keys, keys)
-        kept = np.sort(np.argsort(both, kind="stable")[: self.most])  # in the order of the data
-        old = self.columns or {name: array[:0] for name, array in columns.items()}
-        self.columns = {name: appended(old[name], array)[kept] for name, array in columns.items()}
-        self.types |= types
-        self.keys = both[kept]
-
-
-@dataclass(slots=True, eq=False)
-class Look:
-    """One look at all rows: what the label is like, and a sample."""
-
-    label: Profile
-    sample: Sample
-
-    @classmethod
-    def at(cls, batch: Batch, label: str, most: int, rng: np.random.Generator) -> Look:
-        look = cls(Profile(), Sample(most))
-        look.add(batch, label, rng)
-        return look
-
-    def add(self, batch: Batch, label: str, rng: np.random.Generator) -> None:
-        self.label.add(batch[label], label, batch.types.get(label, ""))
-        self.sample.add(batch, rng)
-
-    def merge(self, other: Look, label: str) -> None:
-        self.label.merge(other.label, label)
-        self.sample.merge(other.sample)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +47,7 @@ class Judge:
         known = np.flatnonzero(classes >= 0)
         classes = classes[known]
         columns = {
-            f.source: as_frame_column(_as_learned(f, batch[f.source]), known)
+            f.source: as_frame_column(as_learned(f, batch[f.source]), known)
             for f in self.rules.schema.fields
         }
         values = self.rules.schema.read(Frame(columns, len(known), types=batch.types))
@@ -137,42 +73,44 @@ class Judge:
         )
 
 
-def _as_learned(each: Field, raw: Raw) -> Raw:
-    """Texts as times where times were learned: a part may have nothing else than 2024-02-30."""
-    is_time = each.kind == "time" or each.part is not None
-    return as_times(raw) if is_time and isinstance(raw, Words) else raw
+@dataclass(slots=True, eq=False)
+class Judging:
+    """A pass that counts rules."""
+
+    judge: Judge
+    tallies: tuple[NDArray[np.int64], ...] | None = None
+
+    def fresh(self) -> Judging:
+        return Judging(self.judge)
+
+    def add(self, batch: Batch, _: int) -> None:
+        self._add(self.judge(batch))
+
+    def merge(self, other: Judging) -> None:
+        if other.tallies is not None:
+            self._add(other.tallies)
+
+    def _add(self, tallies: tuple[NDArray[np.int64], ...]) -> None:
+        if self.tallies is not None:
+            tallies = tuple(a + b for a, b in zip(self.tallies, tallies, strict=True))
+        self.tallies = tallies
 
 
-def add_tallies(parts: Iterable[tuple[NDArray[np.int64], ...]]) -> tuple[NDArray[np.int64], ...]:
-    return tuple(sum(each) for each in zip(*parts, strict=True))
+def known_verdict(rows: Rows, options: Options) -> tuple[Labels, Coder, NDArray[np.int64]]:
+    """The first pass: the classes of the label's values, what finds them in any part, and the rows
+    of each class."""
+    options.wanted(rows.names, rows.source)  # a name that is not there is said before all else
+    look = rows.gather(Look(options.label), [options.label], "pass 1, looking at the labels")
+    verdict, stored = read_verdict(look.profile, options)
+    counts = np.array(look.profile.values(options.label)[1], dtype=np.int64)
+    totals = np.zeros(len(verdict.classes), np.int64)
+    known = verdict.codes[: len(counts)]
+    np.add.at(totals, known[known >= 0], counts[known >= 0])
+    return verdict, Coder(Coding((), (), ()), options.label, stored, verdict.codes), totals
 
 
-def learn_from_sample(
-    look: Look,
-    count: Callable[[Judge], tuple[NDArray[np.int64], ...]],
-    options: Options,
-    learner: Callable[[Schema, Labels], Learner],
-    names: Sequence[str],
-    source: str,
-    say: Progress,
-) -> tuple[Coded, Learned]:
-    """Rules from the sample; `count` then goes over all rows."""
-    verdict, stored = read_verdict(look.label, options)
-    columns = look.sample.columns
-    coder = Coder(Coding((), (), ()), options.label, stored, verdict.codes)
-    label = from_loaded((columns[options.label], ""))[0]
-    codes = coder.classes_of(Batch({options.label: label}))
-    rows = np.flatnonzero(codes >= 0)
-    sampled = {name: array[rows] for name, array in columns.items() if name != options.label}
-    labels = Labels(codes[rows], verdict.classes, verdict.positive, verdict.meaning, verdict.notes)
-    absent = set(range(len(verdict.classes))) - set(np.unique(labels.codes).tolist())
-    if absent:
-        said = verdict.classes[min(absent)]
-        raise StairError(
-            f"the sample of {len(rows):,} rows has no {said}; take a larger one with sample= "
-            "(--sample), or use the method stair, which counts all rows"
-        )
-    frame = Frame(sampled, len(rows), types=look.sample.types)
+def fields_of(frame: Frame, options: Options) -> tuple[tuple[Field, ...], dict[str, str]]:
+    """What rules may speak of, and what was left out with the reason why."""
     fields, left_out = choose_fields(
         frame,
         include=options.include,
@@ -180,36 +118,64 @@ def learn_from_sample(
         kinds=options.kinds,
         time_parts=options.time_parts,
     )
-    left_out |= dict.fromkeys(options.exclude, "excluded")
-    say(f"learning from a sample of {len(rows):,} rows")
-    schema = Schema(fields, tuple(names))
+    return fields, left_out | dict.fromkeys(options.exclude, "excluded")
+
+
+def learn_from_sample(
+    rows: Rows,
+    options: Options,
+    learner: Callable[[Schema, Labels], Learner],
+    most: int,
+    seed: int,
+    say: Progress,
+) -> tuple[Coded, Learned]:
+    """Rules from a sample of all rows; then they are counted on all of them."""
+    verdict, coder, _ = known_verdict(rows, options)
+    wanted = options.wanted(rows.names, rows.source)
+    draw = rows.gather(Draw.of(coder, most, seed), wanted, "pass 2, drawing a sample")
+    columns = draw.sample.columns
+    codes = coder.classes_of(Batch({options.label: from_loaded((columns[options.label], ""))[0]}))
+    labels = Labels(codes, verdict.classes, verdict.positive, verdict.meaning, verdict.notes)
+    absent = set(range(len(verdict.classes))) - set(np.unique(codes).tolist())
+    if absent:
+        said = verdict.classes[min(absent)]
+        raise StairError(
+            f"the sample of {len(codes):,} rows has no {said}; take a larger one with sample= "
+            "(--sample), or use the method distilled or stair, which count all rows"
+        )
+    sampled = {name: array for name, array in columns.items() if name != options.label}
+    frame = Frame(sampled, len(codes), types=draw.sample.types)
+    fields, left_out = fields_of(frame, options)
+    say(f"learning from a sample of {len(codes):,} rows")
+    schema = Schema(fields, tuple(rows.names))
     values = read_to_learn(schema, frame)
     made = learner(schema.remembering(values), labels)(values, labels.codes)
-    say("counting the rules on all rows")
-    by_rule, by_clause, predicted, alone, rest = count(Judge(made.rules, coder))
+    counted = rows.gather(Judging(Judge(made.rules, coder)), wanted, "pass 3, counting the rules")
+    assert counted.tallies is not None
+    by_rule, by_clause, predicted, alone, rest = counted.tallies
     totals = predicted.sum(axis=0)
-    rules = _recounted(made.rules, by_rule, totals)
-    score = _score(predicted, verdict.positive)
-    note = f"learned from a random sample of {len(rows):,} rows; figures are from all rows"
+    rules = recounted(made.rules, by_rule, totals)
+    score = score_of_table(predicted, verdict.positive)
+    note = f"learned from a random sample of {len(codes):,} rows; figures are from all rows"
     if isinstance(rules, LocalRuleSet):
         rules = _with_partitions(rules, score)
         note += ", but for the assigned score"
     coded = Coded(
         Coding(fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
-        (*values.notes, *verdict.notes, note), tuple(totals.tolist()), left_out, tuple(names),
-        source,
+        (*rows.notes, *values.notes, *verdict.notes, note), tuple(totals.tolist()), left_out,
+        tuple(rows.names), rows.source,
     )  # fmt: skip
-    evidence = _evidence(rules, by_clause, alone, totals, verdict.positive)
+    evidence = evidence_from(rules, by_clause, alone, totals, verdict.positive)
     missed = 0
     if verdict.positive is not None:
         missed = int(totals[verdict.positive] - predicted[verdict.positive, verdict.positive])
     uncovered = Rest(int(rest.sum()), int(rest[rules.classes.index(rules.default)]))
     return coded, Learned(
-        rules, made.trace, score, evidence, (), n_passes=2, missed=missed, rest=uncovered
+        rules, made.trace, score, evidence, (), n_passes=3, missed=missed, rest=uncovered
     )
 
 
-def _recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int64]) -> RuleSet:
+def recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int64]) -> RuleSet:
     counted = tuple(
         Rule(rule.clauses, rule.label, tuple(zip(rules.classes, map(float, counts), strict=True)))
         for rule, counts in zip(rules.rules, by_rule.tolist(), strict=True)
@@ -226,14 +192,14 @@ def _with_partitions(rules: LocalRuleSet, score: float) -> LocalRuleSet:
     return dataclasses.replace(rules, routed=score, partitions=partitions)
 
 
-def _score(predicted: NDArray[np.int64], positive: int | None) -> float:
+def score_of_table(predicted: NDArray[np.int64], positive: int | None) -> float:
     if positive is None:
         return float(np.trace(predicted) / predicted.sum())
     hits = int(predicted[positive, positive])
     return f1(hits, int(predicted[positive].sum()), int(predicted[:, positive].sum()))
 
 
-def _evidence(
+def evidence_from(
     rules: RuleSet,
     by_clause: NDArray[np.int64],
     alone: NDArray[np.int64],

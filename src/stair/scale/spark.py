@@ -7,9 +7,10 @@ maps its partitions to counts that are not zero, and Spark adds them up.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.remote import Asked, RemoteCounter
-from stair.scale.sample import Judge, Look, Sample, add_tallies
+from stair.scale.rows import G, Gathering
 
 _BLOB = "part int, blob binary"
 
@@ -59,19 +60,26 @@ def code_spark(
     return plan.coded(counter.totals), counter
 
 
-def sample_spark(
-    frame: Any, options: Options, most: int, seed: int
-) -> tuple[Look, Callable[[Judge], Any]]:
-    """A look at all rows, and what counts rules on all of them."""
-    data = frame.select(*(_quoted(n) for n in options.wanted(list(frame.columns), "")))
-    look = Look(Profile(), Sample(most))
-    for part in _gathered(data, _Looking(options.label, most, seed)):
-        look.merge(part, options.label)
+class SparkRows:
+    """The rows of a Spark DataFrame, partition by partition."""
 
-    def count(judge: Judge) -> Any:
-        return add_tallies(_gathered(data, _Judging(judge)))
+    def __init__(self, frame: Any, say: Progress) -> None:
+        self.names, self.source, self.notes = list(frame.columns), "", ()
+        self._frame, self._say = frame, say
+        self._sizes: list[int] = []  # rows of each partition, known from the first pass on
 
-    return look, count
+    def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
+        self._say(what)
+        data = self._frame.select(*map(_quoted, columns))
+        parts = _gathered(data, _Gathering(asked, [0, *accumulate(self._sizes)]))
+        sizes = [size for _, size in parts]
+        if self._sizes not in ([], sizes):
+            raise StairError("the data changed while it was read; run again.")
+        self._sizes = sizes
+        whole = asked.fresh()
+        for found, _ in parts:
+            whole.merge(found)
+        return whole
 
 
 class SparkCounter(RemoteCounter):
@@ -143,27 +151,19 @@ class _Profiling:
         return _blob(merge_profiles(parts))
 
 
-class _Looking:
-    def __init__(self, label: str, most: int, seed: int) -> None:
-        self.label, self.most, self.seed = label, most, seed
+class _Gathering:
+    def __init__(self, asked: Gathering, starts: list[int]) -> None:
+        self.asked, self.starts = asked, starts
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         part = import_module("pyspark").TaskContext.get().partitionId()
-        rng = np.random.default_rng([self.seed, part])
-        look = Look(Profile(), Sample(self.most))
+        start = self.starts[part] if part < len(self.starts) else 0
+        found, size = self.asked.fresh(), 0
         for batch in batches:
             if batch.num_rows:
-                look.add(arrow_batch(batch), self.label, rng)
-        return _blob(look)
-
-
-class _Judging:
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        found = [self.judge(arrow_batch(batch)) for batch in batches if batch.num_rows]
-        return _blob(add_tallies(found)) if found else iter(())
+                found.add(arrow_batch(batch), start + size)
+                size += batch.num_rows
+        return _blob((found, size))
 
 
 class _Coding:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +17,8 @@ from stair.learn import Learner
 from stair.levels import Known
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
-from stair.scale.duckdb import look_at, sample_table, told_batches, write_codes
+from stair.scale.distilled import distill_rows
+from stair.scale.duckdb import FileRows, look_at, write_codes
 from stair.scale.options import (
     ENGINES,
     SAMPLE,
@@ -26,9 +26,11 @@ from stair.scale.options import (
     Progress,
     check_room,
     read_memory,
+    rows_that_fit,
 )
+from stair.scale.rows import Rows
 from stair.scale.rules import Learned, Limits, learn_rules
-from stair.scale.sample import Judge, add_tallies, learn_from_sample
+from stair.scale.sample import learn_from_sample
 from stair.scale.work import (
     BINS_ARE_THERE,
     CODES_ARE_THERE,
@@ -106,9 +108,9 @@ def summarize_large(
                 random_state=random_state, **others,
             )  # fmt: skip
 
-        coded, learned = _by_sample(
-            data, engine, options, sample, random_state or 0, learner, memory, work, client, say
-        )
+        learn = distill_rows if method == "distilled" else learn_from_sample
+        with _opened(data, engine, options, sample, memory, work, client, say) as (rows, most):
+            coded, learned = learn(rows, options, learner, most, random_state or 0, say)
     elif engine == "dask":
         coded, learned = learn_from_frame(data, options, limits, client, say, work)
     elif engine == "spark":
@@ -154,11 +156,7 @@ def learn_from_files(
     say: Progress,
 ) -> tuple[Coded, Learned]:
     """STAIR through DuckDB, within so much memory. What an earlier run has done is found again."""
-    if not isinstance(data, str | os.PathLike):
-        raise StairError(
-            f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
-            "pattern such as 'data/*.parquet'"
-        )
+    _check_files(data)
     with prepared(data, options, memory, work, say) as (folder, coded):
         counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
         return coded, _by_level(counter, coded, limits, memory // 6, say, folder)
@@ -220,53 +218,53 @@ def _by_level(
     return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 
-def _by_sample(
+@contextmanager
+def _opened(
     data: Any,
     engine: str,
     options: Options,
-    most: int,
-    seed: int,
-    learner: Callable[[Schema, Labels], Learner],
+    sample: int,
     memory: str | int | None,
     work: str | Path | None,
     client: Any,
     say: Progress,
-) -> tuple[Coded, Learned]:
-    """Any other method: learned from a sample in memory, counted on all rows."""
+) -> Iterator[tuple[Rows, int]]:
+    """All rows, and how many of them may be held to learn from."""
     if engine == "dask":
-        from stair.scale.dask import connected, open_frame, sample_frame
+        from stair.scale.dask import FrameRows, connected, open_frame
 
         with connected(client) as cluster:
-            frame, source = open_frame(data)
-            say("pass 1, drawing a sample")
-            look, count = sample_frame(frame, source, options, cluster, most, seed)
-            names = list(map(str, frame.columns))
-            return learn_from_sample(look, count, options, learner, names, source, say)
+            yield FrameRows(*open_frame(data), cluster, say), sample
+        return
     if engine == "spark":
-        from stair.scale.spark import open_spark, sample_spark
+        from stair.scale.spark import SparkRows, open_spark
 
-        say("pass 1, drawing a sample")
-        look, count = sample_spark(open_spark(data), options, most, seed)
-        return learn_from_sample(look, count, options, learner, data.columns, "", say)
+        yield SparkRows(open_spark(data), say), sample
+        return
+    _check_files(data)
+    about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
     with (
-        tempfile.TemporaryDirectory(prefix="stair-", dir=work) as folder,
+        work_folder(work, about) as folder,
         open_stream(
             data,
             table=options.table,
             query=options.query,
             memory=_for_duckdb(read_memory(memory)),
-            spill=Path(folder),
+            spill=folder / "spill",
         ) as stream,
     ):
         wanted = options.wanted(stream.names, stream.source)
+        most = min(sample, rows_that_fit(read_memory(memory), len(wanted)))
         check_room(read_memory(memory), stream, wanted, sample=most)
-        look = sample_table(stream, options, most, seed, say)
+        yield FileRows(stream, say), most
 
-        def count(judge: Judge) -> Any:
-            parts = told_batches(stream, wanted, "pass 2, counting the rules", say)
-            return add_tallies(map(judge, parts))
 
-        return learn_from_sample(look, count, options, learner, stream.names, stream.source, say)
+def _check_files(data: Any) -> None:
+    if not isinstance(data, str | os.PathLike):
+        raise StairError(
+            f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
+            "pattern such as 'data/*.parquet'"
+        )
 
 
 def _for_duckdb(memory: int) -> int:
@@ -371,6 +369,7 @@ def _summary(
         settings={**settings, "passes": learned.n_passes},
         versions=library_versions(),
         trace=learned.trace,
+        certificate=learned.certificate,
         unexplained=learned.missed,
         _tallies=learned.tallies,
     )

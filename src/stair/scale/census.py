@@ -1,0 +1,180 @@
+"""Rules counted on all rows at once: how many rows of each class which of them cover together.
+
+That table is small, and all there is to know for a choice among the rules: the floor is linear in
+its counts. The same pass draws rows for the next look at what no rule explains, and at what a rule
+should not cover.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.io.frame import Frame
+from stair.match import Repeated, blocks_of_bits, first_of, unpacked
+from stair.rules import Rule
+from stair.scale.coding import Coder, as_times
+from stair.scale.draw import Sample, Tier
+from stair.scale.raw import Batch, Raw, Words, as_frame_column
+from stair.schema import Field, Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Groups of rows: of one class, and covered by the same rules."""
+
+    classes: NDArray[np.int32]
+    covered: NDArray[np.bool_]  # groups × rules
+    counts: NDArray[np.int64]  # rows
+
+    def of_rule(self, number: int, n_classes: int) -> NDArray[np.int64]:
+        """The rows of each class that a rule covers."""
+        return self.by_class(self.covered[:, number], n_classes)
+
+    def by_class(self, groups: NDArray[np.bool_], n_classes: int) -> NDArray[np.int64]:
+        found = np.zeros(n_classes, np.int64)
+        np.add.at(found, self.classes[groups], self.counts[groups])
+        return found
+
+
+@dataclass(slots=True, eq=False)
+class Census:
+    """One pass over all rows for some rules."""
+
+    rules: tuple[Rule, ...]
+    schema: Schema  # of the fields that the rules may speak of
+    coder: Coder
+    n_classes: int
+    default: int
+    sample: Sample | None  # None: nothing is drawn, and clauses are counted
+    groups: Counter[tuple[int, bytes]] = field(default_factory=Counter)
+    by_clause: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+
+    @classmethod
+    def that_draws(
+        cls,
+        rules: Sequence[Rule],
+        schema: Schema,
+        coder: Coder,
+        n_classes: int,
+        default: int,
+        most: int,
+        seed: int,
+    ) -> Census:
+        """Strata are classes by the first rule that covers a row, or none."""
+        per_class = len(rules) + 1
+        tiers = np.full(n_classes * per_class, Tier.WANTED, dtype=np.intp)
+        tiers[default * per_class : (default + 1) * per_class] = Tier.COVERED
+        tiers[(default + 1) * per_class - 1] = Tier.REST
+        return cls(tuple(rules), schema, coder, n_classes, default, Sample(most, seed, tiers))
+
+    def fresh(self) -> Census:
+        sample = None if self.sample is None else self.sample.fresh()
+        return replace(self, sample=sample, groups=Counter(), by_clause=self.by_clause[:0])
+
+    def add(self, batch: Batch, first: int) -> None:
+        classes = self.coder.classes_of(batch)
+        rows = np.flatnonzero(classes >= 0)
+        classes = classes[rows]
+        columns = _values(self.rules, self.schema, batch, rows)
+        covering = np.empty(len(rows), dtype=np.intp)
+        for block, bits in blocks_of_bits(self.rules, columns.__getitem__, len(rows)):
+            covering[block] = first_of(bits)
+            self._count(classes[block], bits, covering[block] >= 0)
+        if self.sample is None:
+            self._count_clauses(columns, classes)
+            return
+        per_class = len(self.rules) + 1
+        strata = classes * per_class + np.where(covering < 0, per_class - 1, covering)
+        self.sample.add(batch, rows, strata.astype(np.intp), first)
+
+    def merge(self, other: Census) -> None:
+        self.groups.update(other.groups)
+        if self.sample is None:
+            self.by_clause = _sum(self.by_clause, other.by_clause)
+        else:
+            assert other.sample is not None
+            self.sample.merge(other.sample)
+
+    def _count(
+        self, classes: NDArray[np.int32], bits: NDArray[np.uint64], is_covered: NDArray[np.bool_]
+    ) -> None:
+        """Rows by what covers them; most are covered by nothing, which needs no comparing."""
+        nothing = bytes(8 * bits.shape[1])
+        bare = np.bincount(classes[~is_covered], minlength=self.n_classes)
+        for k in np.flatnonzero(bare).tolist():
+            self.groups[k, nothing] += int(bare[k])
+        covered = bits[is_covered]
+        if not len(covered):
+            return
+        place = classes[is_covered].astype(np.int64)
+        for word in covered.T:  # numbers that are the same for the same words so far
+            values, number = np.unique(word, return_inverse=True)
+            _, place = np.unique(place * len(values) + number, return_inverse=True)
+        _, where, counts = np.unique(place, return_index=True, return_counts=True)
+        held = classes[is_covered]
+        for k, n in zip(where.tolist(), counts.tolist(), strict=True):
+            self.groups[int(held[k]), covered[k].tobytes()] += n
+
+    def _count_clauses(
+        self, columns: dict[str, NDArray[np.generic] | Repeated], classes: NDArray[np.int32]
+    ) -> None:
+        found = []
+        for clause in (clause for rule in self.rules for clause in rule.clauses):
+            column = columns[clause.feature]
+            if isinstance(column, Repeated):
+                met = clause.covers(column.values)[column.places]
+            else:
+                met = clause.covers(column)
+            found.append(np.bincount(classes[met], minlength=self.n_classes))
+        counted = np.array(found, dtype=np.int64).reshape(-1, self.n_classes)
+        self.by_clause = _sum(self.by_clause, counted)
+
+    def table(self) -> Table:
+        """All that was counted, in an order that does not depend on that of the rows."""
+        keys = sorted(self.groups)
+        n_words = max(1, -(-len(self.rules) // 64))
+        bits = np.frombuffer(b"".join(held for _, held in keys), dtype=np.uint64)
+        return Table(
+            np.array([k for k, _ in keys], dtype=np.int32),
+            unpacked(bits.reshape(-1, n_words), len(self.rules)),
+            np.array([self.groups[key] for key in keys], dtype=np.int64),
+        )
+
+
+def _sum(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
+    return first + second if first.size and second.size else first if first.size else second
+
+
+def _values(
+    rules: Sequence[Rule], schema: Schema, batch: Batch, rows: NDArray[np.intp]
+) -> dict[str, NDArray[np.generic] | Repeated]:
+    """What the rules speak of, as they compare it. Of words each is read once and not row by
+    row."""
+    used = {clause.feature for rule in rules for clause in rule.clauses}
+    found: dict[str, NDArray[np.generic] | Repeated] = {}
+    for each in (f for f in schema.fields if f.name in used):
+        raw = batch[each.source]
+        was = {each.source: batch.types.get(each.source, "")}
+        if isinstance(raw, Words):
+            places = np.append(np.arange(len(raw.values)), -1)
+            values = _read(each, Words(raw.values, places), was)
+            found[each.name] = Repeated(values, raw.codes[rows])  # the last stands for −1
+        else:
+            found[each.name] = _read(each, raw, was)[rows]
+    return found
+
+
+def _read(each: Field, raw: Raw, was: dict[str, str]) -> NDArray[np.generic]:
+    frame = Frame({each.source: as_frame_column(as_learned(each, raw))}, len(raw), types=was)
+    return Schema((each,)).read(frame)[each.name]
+
+
+def as_learned(each: Field, raw: Raw) -> Raw:
+    """Texts as times where times were learned: a part may have nothing else than 2024-02-30."""
+    is_time = each.kind == "time" or each.part is not None
+    return as_times(raw) if is_time and isinstance(raw, Words) else raw

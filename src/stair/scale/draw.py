@@ -1,0 +1,190 @@
+"""Rows drawn at random from all of them, some kinds of rows more readily than others.
+
+Each row has a random number that is made from its place in the data and the seed. Of each stratum
+the rows with the smallest numbers stay, so samples of parts can be put together, and engines that
+read the same rows in the same order draw the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.scale.coding import Coder
+from stair.scale.profile import Profile
+from stair.scale.raw import Batch, all_missing, appended, as_frame_column
+
+Columns = dict[str, NDArray[Any]]
+
+
+class Tier(IntEnum):
+    """What a stratum is drawn for."""
+
+    WANTED = 0  # rows that rules are looked for: half of the sample, if there are so many
+    COVERED = 1  # others that a rule covers: a quarter
+    REST = 2  # all others have the room that is left
+
+
+SHARES: Final = {Tier.WANTED: 2, Tier.COVERED: 4}  # of the sample, one in so many
+
+
+@dataclass(slots=True, eq=False)
+class Sample:
+    """At most so many rows, each with its stratum."""
+
+    most: int
+    seed: int
+    tiers: NDArray[np.intp]  # of each stratum
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    strata: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    columns: Columns = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)  # as in a Frame
+
+    def __post_init__(self) -> None:
+        if not len(self.counts):
+            self.counts = np.zeros(len(self.tiers), np.int64)
+
+    def fresh(self) -> Sample:
+        return Sample(self.most, self.seed, self.tiers)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every row is in it."""
+        return len(self.keys) == int(self.counts.sum())
+
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        """How many rows each row stands for: whole numbers."""
+        drawn = np.bincount(self.strata, minlength=len(self.counts))
+        stands_for = np.rint(self.counts / np.maximum(drawn, 1)).astype(np.int64)
+        return np.maximum(stands_for, 1)[self.strata]
+
+    def add(
+        self, batch: Batch, rows: NDArray[np.intp], strata: NDArray[np.intp], first: int
+    ) -> None:
+        """These rows of a part whose first row has this number in the data."""
+        self.counts = self.counts + np.bincount(strata, minlength=len(self.counts))
+        keys = _random(self.seed, rows.astype(np.uint64) + np.uint64(first))
+        room = keys <= self._limits()[strata]
+        rows, strata, keys = rows[room], strata[room], keys[room]
+        both = np.append(self.strata, strata)
+        kept = self._kept(np.append(self.keys, keys), both)
+        new = kept[kept >= len(self.keys)] - len(self.keys)
+        chosen = {name: as_frame_column(raw, rows[new]) for name, raw in batch.items()}
+        types = {n: was for n, was in batch.types.items() if not all_missing(batch[n])}
+        self._join(kept[kept < len(self.keys)], keys[new], strata[new], chosen, types)
+
+    def merge(self, other: Sample) -> None:
+        self.counts = self.counts + other.counts
+        kept = self._kept(np.append(self.keys, other.keys), np.append(self.strata, other.strata))
+        new = kept[kept >= len(self.keys)] - len(self.keys)
+        if other.columns:
+            chosen = {name: array[new] for name, array in other.columns.items()}
+            old = kept[kept < len(self.keys)]
+            self._join(old, other.keys[new], other.strata[new], chosen, other.types)
+
+    def _join(
+        self,
+        old: NDArray[np.intp],
+        keys: NDArray[np.uint64],
+        strata: NDArray[np.intp],
+        columns: Columns,
+        types: dict[str, str],
+    ) -> None:
+        mine = self.columns or {name: array[:0] for name, array in columns.items()}
+        self.columns = {name: appended(mine[name][old], array) for name, array in columns.items()}
+        self.keys = np.append(self.keys[old], keys)
+        self.strata = np.append(self.strata[old], strata)
+        self.types |= types
+
+    def _quotas(self) -> NDArray[np.int64]:
+        """The most rows of each stratum. They only fall as rows come, so that nothing is missed
+        that a later quota would have kept."""
+        quotas = np.zeros(len(self.counts), np.int64)
+        left = self.most
+        for tier in Tier:
+            here = self.tiers == tier
+            room = min(left, self.most // SHARES[tier]) if tier in SHARES else left
+            quotas[here] = np.minimum(self.counts[here], _level(self.counts[here], room))
+            left -= int(quotas[here].sum())
+        return quotas
+
+    def _limits(self) -> NDArray[np.uint64]:
+        """The largest number that a row may have to stay in its stratum."""
+        limits = np.full(len(self.counts), np.iinfo(np.uint64).max, np.uint64)
+        drawn = np.bincount(self.strata, minlength=len(self.counts))
+        full = np.flatnonzero((drawn > 0) & (drawn >= self._quotas()))
+        largest = np.zeros(len(self.counts), np.uint64)
+        np.maximum.at(largest, self.strata, self.keys)
+        limits[full] = largest[full]
+        return limits
+
+    def _kept(self, keys: NDArray[np.uint64], strata: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which rows stay, in the order of the data."""
+        order = np.lexsort((keys, strata))
+        sizes = np.bincount(strata, minlength=len(self.counts))
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return np.sort(order[rank < self._quotas()[strata[order]]])
+
+
+def _level(counts: NDArray[np.int64], room: int) -> int:
+    """The largest number q for which min(count, q) over all counts fits in the room."""
+    left = room
+    for place, count in enumerate(sorted(counts.tolist())):
+        share = left // (len(counts) - place)
+        if count > share:
+            return share
+        left -= count
+    return room
+
+
+def _random(seed: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A number for each place that looks like a random one; no two places have the same."""
+    mixed = places + np.full(1, (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64, np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@dataclass(slots=True, eq=False)
+class Look:
+    """The first pass: what the label is like in all rows."""
+
+    label: str
+    profile: Profile = field(default_factory=Profile)
+
+    def fresh(self) -> Look:
+        return Look(self.label)
+
+    def add(self, batch: Batch, _: int) -> None:
+        self.profile.add(batch[self.label], self.label, batch.types.get(self.label, ""))
+
+    def merge(self, other: Look) -> None:
+        self.profile.merge(other.profile, self.label)
+
+
+@dataclass(slots=True, eq=False)
+class Draw:
+    """A pass that draws rows with a label, each as readily as the other."""
+
+    coder: Coder
+    sample: Sample
+
+    @classmethod
+    def of(cls, coder: Coder, most: int, seed: int) -> Draw:
+        return cls(coder, Sample(most, seed, np.array([Tier.REST], dtype=np.intp)))
+
+    def fresh(self) -> Draw:
+        return replace(self, sample=self.sample.fresh())
+
+    def add(self, batch: Batch, first: int) -> None:
+        rows = np.flatnonzero(self.coder.classes_of(batch) >= 0)
+        self.sample.add(batch, rows, np.zeros(len(rows), np.intp), first)
+
+    def merge(self, other: Draw) -> None:
+        self.sample.merge(other.sample)

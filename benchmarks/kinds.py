@@ -1,4 +1,4 @@
-"""Distilled rules on rows that do not fit: `python -m benchmarks.kinds [FOLDER] [ROWS]`.
+"""Distilled rules on rows that do not fit: `python -m benchmarks.kinds [FOLDER]`.
 
 Ten columns of numbers, and three kinds of outliers planted in the midst of the inliers, the rarest
 with 40 rows. The command learns them through DuckDB within a gigabyte, with nothing said of the
@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale import RESULTS, ROOT, _resident
+from benchmarks.scale import RESULTS, ROOT, resident
 
-ROWS = 10_000_000
+SIZES = (1_000_000, 10_000_000)
 ROWS_A_FILE = 1_000_000
 N_COLUMNS = 10
 LABEL = "flagged"
@@ -68,3 +68,104 @@ def _part(number: int, n_rows: int, planted: Any) -> dict[str, Any]:
             columns[name][row] = rng.uniform(low, high)
     label[rows] = 1
     return {**columns, LABEL: label}
+
+
+# --- one run of the command, watched --------------------------------------------------------------
+
+
+def learn(folder: Path, engine: str, *options: str) -> dict[str, Any]:
+    """What `stair summarize` finds, says and takes."""
+    from stair.export import load
+
+    with tempfile.TemporaryDirectory() as place:
+        rules = Path(place) / "rules.json"
+        command = [sys.executable, "-m", "stair.cli", "summarize", str(folder), "--label", LABEL]
+        command += ["--engine", engine, "--min-score", str(FLOOR), "--json", str(rules), *options]
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        done = threading.Event()
+        peak = 0
+
+        def watch() -> None:
+            nonlocal peak
+            while not done.wait(0.01):
+                peak = max(peak, resident(process.pid))
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        said, _ = process.communicate()
+        done.set()
+        thread.join()
+        seconds = time.perf_counter() - started
+        saved = load(rules)
+    print(said, flush=True)
+    named = {frozenset(rule.features) for rule in saved.rules}
+    settings = saved.facts["settings"]
+    return {
+        "engine": engine,
+        "options": " ".join(options),
+        "exit code": process.returncode,
+        "seconds": seconds,
+        "peak MB": peak / 1e6,
+        "method": saved.facts["method"],
+        "passes": settings["passes"],
+        "notes": list(saved.facts["notes"]),
+        "score": saved.facts["score"],
+        "all kinds named": all(frozenset(box) in named for _, box in KINDS.values()),
+        "total length": saved.rules.total_length,
+        "rules": [f"{rule} ({int(rule.hits)} of {int(rule.rows)} rows)" for rule in saved.rules],
+        **by_duckdb(folder, saved.to_sql("planted")),
+    }
+
+
+def by_duckdb(folder: Path, query: str) -> dict[str, Any]:
+    """The score of the rules' SQL on all rows, counted by DuckDB alone."""
+    import duckdb
+
+    with duckdb.connect() as con:
+        con.execute(f"CREATE VIEW planted AS FROM read_parquet('{folder}/*.parquet')")
+        hits, told, there, n_rows = con.execute(
+            f"SELECT count(*) FILTER (stair_label = 'outlier' AND {LABEL} = 1), "
+            f"count(*) FILTER (stair_label = 'outlier'), count(*) FILTER ({LABEL} = 1), count(*) "
+            f"FROM ({query.rstrip().removesuffix(';')}\n)"
+        ).fetchall()[0]
+    f1 = 2.0 * hits / (told + there)
+    return {"rows": n_rows, "hits": hits, "told": told, "outliers": there, "F1 by DuckDB": f1}
+
+
+def main() -> None:
+    results = []
+    with tempfile.TemporaryDirectory(prefix="kinds-") as place:
+        base = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place)
+        for n_rows in SIZES:
+            folder = base / f"rows-{n_rows}"
+            if not folder.is_dir():
+                write(folder, n_rows)
+            results.append(learn(folder, "duckdb", "--memory", MEMORY))
+            if n_rows == min(SIZES):
+                results.append(learn(folder, "dask"))
+    (RESULTS / "kinds.json").write_text(json.dumps(results, indent=1) + "\n")
+    first, dask = results[0], results[1]
+    lines = [
+        "| rows | engine | seconds | passes | peak MB | total length | all kinds named | F1 | F1 by "
+        "DuckDB |",
+        "|---:|---|---:|---:|---:|---:|---|---:|---:|",
+    ]
+    lines += [
+        f"| {r['rows']:,} | {r['engine']} {r['options']} | {r['seconds']:.0f} | {r['passes']} "
+        f"| {r['peak MB']:.0f} | {r['total length']} | {'yes' if r['all kinds named'] else 'NO'} "
+        f"| {r['score']:.4f} | {r['F1 by DuckDB']:.4f} |"
+        for r in results
+    ]
+    same = "equal" if first["rules"] == dask["rules"] else "NOT EQUAL"
+    lines += ["", f"The rules of the two engines are {same}."]
+    body = "\n".join(lines)
+    (RESULTS / "kinds.md").write_text(body + "\n")
+    page = ROOT / "docs" / "scale.md"
+    before, begin, rest = page.read_text(encoding="utf-8").partition("<!-- kinds:begin -->")
+    _, end, after = rest.partition("<!-- kinds:end -->")
+    page.write_text(f"{before}{begin}\n\n{body}\n\n{end}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

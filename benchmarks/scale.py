@@ -225,8 +225,8 @@ def dask(folder: str, what: str) -> dict[str, Any]:
         started = time.perf_counter()
         try:
             found = stair.summarize(
-                folder, labels=LABEL, min_score=FLOOR, engine="dask", client=processes.address,
-                progress=say, work=work,
+                folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask",
+                client=processes.address, progress=say, work=work,
             )  # fmt: skip
         except stair.StairError as error:
             now = time.perf_counter()
@@ -256,8 +256,8 @@ def die(folder: str, work: str, address: str) -> dict[str, Any]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     stair.summarize(
-        folder, labels=LABEL, min_score=FLOOR, engine="dask", client=address, progress=say,
-        work=work,
+        folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask", client=address,
+        progress=say, work=work,
     )  # fmt: skip
     return {}
 
@@ -342,7 +342,7 @@ def _watched(arguments: list[str]) -> dict[str, Any]:
     def watch() -> None:
         nonlocal peak
         while not done.wait(0.02):
-            peak = max(peak, _resident(process.pid))
+            peak = max(peak, resident(process.pid))
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -356,7 +356,7 @@ def _watched(arguments: list[str]) -> dict[str, Any]:
     return {**found, "peak MB": max(peak / 1e6, own)}
 
 
-def _resident(pid: int) -> int:
+def resident(pid: int) -> int:
     """Bytes in memory of a process and its descendants."""
     total = 0
     try:
@@ -365,7 +365,7 @@ def _resident(pid: int) -> int:
         total += int(line.split()[1]) * 1024
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
-                total += _resident(int(child))
+                total += resident(int(child))
     except OSError:
         pass
     return total

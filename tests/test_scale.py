@@ -114,8 +114,13 @@ def test_columns_of_few_values_give_the_rules_of_the_memory_engine(
     """Where every value is a bin nothing is lost: rules, evidence, trace and score are equal."""
     frame = mixed(3, n_classes=n_classes).drop(columns=["amount", "seen"])
     pattern = files(frame, tmp_path / "data")
-    options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 4}
-    small = stair.summarize(frame, method="stair", **options)
+    options: dict[str, Any] = {
+        "labels": "label",
+        "method": "stair",
+        "min_score": 0.7,
+        "max_rule_length": 4,
+    }
+    small = stair.summarize(frame, **options)
     large = stair.summarize(pattern, engine=engine, **options)
     assert large.rules == small.rules
     assert large.evidence == small.evidence
@@ -129,7 +134,9 @@ def test_a_summary_says_when_cuts_are_binned(tmp_path: Path, engine: str) -> Non
     """And its figures are true: the rules are applied to all rows by the memory engine's way."""
     frame = mixed(4)
     pattern = files(frame, tmp_path / "data")
-    summary = stair.summarize(pattern, labels="label", engine=engine, bins=64, min_score=0.6)
+    summary = stair.summarize(
+        pattern, labels="label", method="stair", engine=engine, bins=64, min_score=0.6
+    )
     assert any("64 bins in amount, day, seen" in note for note in summary.notes)
     assert summary.settings["engine"] == engine
     columns = {name: frame[name].to_numpy() for name in frame.columns if name != "label"}
@@ -179,8 +186,13 @@ def test_a_part_without_any_value_has_no_type() -> None:
     first["level"] = np.nan
     first["country"] = None
     whole = pd.concat([first, second])
-    options: dict[str, Any] = {"labels": "label", "min_score": 0.6, "max_rule_length": 3}
-    small = stair.summarize(whole, method="stair", **options)
+    options: dict[str, Any] = {
+        "labels": "label",
+        "method": "stair",
+        "min_score": 0.6,
+        "max_rule_length": 3,
+    }
+    small = stair.summarize(whole, **options)
     first["level"] = first["level"].astype(object).where(lambda x: x.notna(), None)
     first["country"] = np.full(len(first), np.nan)
     parts = [dask.delayed(part) for part in (first, second)]
@@ -198,7 +210,12 @@ def test_csv_and_database_give_the_rules_of_parquet(tmp_path: Path) -> None:
     import duckdb
 
     frame = mixed(6, 1000).drop(columns=["amount", "seen"])
-    options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "min_score": 0.6}
+    options: dict[str, Any] = {
+        "labels": "label",
+        "method": "stair",
+        "engine": "duckdb",
+        "min_score": 0.6,
+    }
     parquet = stair.summarize(files(frame, tmp_path / "data"), **options)
     frame.to_csv(tmp_path / "data.csv", index=False)
     assert stair.summarize(tmp_path / "data.csv", **options).rules == parquet.rules
@@ -220,10 +237,11 @@ def test_kinds_that_are_asked_for(tmp_path: Path, engine: str) -> None:
     options: dict[str, Any] = {
         "labels": "label",
         "kinds": {"size": "category", "level": "category"},
+        "method": "stair",
         "min_score": 0.7,
         "max_rule_length": 3,
     }
-    small = stair.summarize(pattern.replace("*", "part-0"), method="stair", **options)
+    small = stair.summarize(pattern.replace("*", "part-0"), **options)
     large = stair.summarize(pattern.replace("*", "part-0"), engine=engine, **options)
     assert large.fields == small.fields
     assert (large.rules, large.trace) == (small.rules, small.trace)
@@ -246,8 +264,13 @@ def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
         int
     )
     pattern = files(frame, tmp_path / "data")
-    options: dict[str, Any] = {"labels": "label", "time_parts": True, "min_score": 0.99}
-    small = stair.summarize(frame, method="stair", **options)
+    options: dict[str, Any] = {
+        "labels": "label",
+        "method": "stair",
+        "time_parts": True,
+        "min_score": 0.99,
+    }
+    small = stair.summarize(frame, **options)
     large = stair.summarize(pattern, engine="duckdb", **options)
     assert large.rules == small.rules
 
@@ -387,14 +410,16 @@ def say(message):
     if message.startswith("level 3"):
         os.kill(os.getpid(), signal.SIGKILL)
 
-stair.summarize(sys.argv[1], labels="label", engine="duckdb", min_score=0.9, progress=say)
+options = {"labels": "label", "method": "stair", "engine": "duckdb", "min_score": 0.9}
+stair.summarize(sys.argv[1], progress=say, **options)
 """
 
 
 def test_a_run_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The codes and three levels are found again; at the end nothing is left behind."""
     pattern = files(mixed(8), tmp_path / "data")
-    whole = stair.summarize(pattern, labels="label", engine="duckdb", min_score=0.9)
+    options: dict[str, Any] = {"labels": "label", "method": "stair", "engine": "duckdb"}
+    whole = stair.summarize(pattern, min_score=0.9, **options)
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -403,9 +428,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert killed.returncode == -signal.SIGKILL
     assert len(list(temporary.glob("stair-*/codes.parquet"))) == 1
     said: list[str] = []
-    rest = stair.summarize(
-        pattern, labels="label", engine="duckdb", min_score=0.9, progress=said.append
-    )
+    rest = stair.summarize(pattern, min_score=0.9, progress=said.append, **options)
     assert said[0] == "the codes of an earlier run are there"
     assert next(m for m in said if m.startswith("level")).startswith("level 4")
     assert (rest.rules, rest.trace, rest.evidence) == (whole.rules, whole.trace, whole.evidence)
@@ -417,12 +440,13 @@ def test_a_chosen_folder_keeps_the_codes_for_other_settings(tmp_path: Path) -> N
     pattern = files(mixed(8), tmp_path / "data")
     work = tmp_path / "work"
     work.mkdir()
-    options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "work": work}
+    options: dict[str, Any] = {"labels": "label", "method": "stair", "engine": "duckdb"}
+    options["work"] = work
     stair.summarize(pattern, min_score=0.5, **options)
     said: list[str] = []
     found = stair.summarize(pattern, min_score=0.9, progress=said.append, **options)
     assert said[0] == "the codes of an earlier run are there"
-    apart = stair.summarize(pattern, labels="label", engine="duckdb", min_score=0.9)
+    apart = stair.summarize(pattern, min_score=0.9, **{**options, "work": None})
     assert found.rules == apart.rules
     said.clear()
     stair.summarize(pattern, bins=10, progress=said.append, **options)
@@ -438,7 +462,8 @@ def test_two_runs_about_the_same_do_not_disturb_each_other(
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     pattern = files(mixed(8), tmp_path / "data")
-    options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "min_score": 0.9}
+    options: dict[str, Any] = {"labels": "label", "method": "stair", "engine": "duckdb"}
+    options["min_score"] = 0.9
     within: list[Any] = []
 
     def meanwhile(message: str) -> None:
@@ -462,7 +487,8 @@ def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
 def test_progress_says_the_level_and_how_fast(tmp_path: Path) -> None:
     pattern = files(mixed(8), tmp_path / "data")
     said: list[str] = []
-    stair.summarize(pattern, labels="label", engine="duckdb", progress=said.append)
+    options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "progress": said.append}
+    stair.summarize(pattern, method="stair", **options)
     assert any(m.startswith("pass 1, ") and "rows/s" in m for m in said)
     assert any(m.startswith("pass 2, ") and "rows/s" in m for m in said)
     assert any(m.startswith("level 2: ") and "rows/s" in m for m in said)
@@ -479,7 +505,7 @@ def test_what_engines_cannot_do_is_said(tmp_path: Path) -> None:
     pattern = files(frame, tmp_path / "data")
     for engine in ("duckdb", "dask"):
         with pytest.raises(stair.StairError, match=r'"note" holds text.*--exclude note'):
-            stair.summarize(pattern, labels="label", engine=engine)
+            stair.summarize(pattern, labels="label", method="stair", engine=engine)
         with pytest.raises(stair.StairError, match="takes the verdict as a column"):
             stair.summarize(pattern, scores="amount", contamination=0.1, engine=engine)
         with pytest.raises(stair.StairError, match="has no folds"):

@@ -18,7 +18,12 @@ dd = pytest.importorskip("dask.dataframe")
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
 
-OPTIONS: dict[str, Any] = {"labels": "label", "engine": "dask", "min_score": 0.9}
+OPTIONS: dict[str, Any] = {
+    "labels": "label",
+    "method": "stair",
+    "engine": "dask",
+    "min_score": 0.9,
+}
 
 
 def test_a_cluster_gives_the_rules_of_one_process_even_where_a_worker_dies(tmp_path: Path) -> None:
@@ -87,13 +92,14 @@ def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_command_on_a_cluster(tmp_path: Path) -> None:
-    """`stair summarize DATA --engine dask --scheduler ADDRESS --work FOLDER`."""
+    """`stair summarize DATA --method stair --engine dask --scheduler ADDRESS --work FOLDER`."""
     data = files(mixed(0), tmp_path / "data")
     work = tmp_path / "work"
     work.mkdir()
     with cluster(tmp_path, 1) as processes:
         command = [sys.executable, "-m", "stair.cli", "summarize", data, "--label", "label"]
-        command += ["--engine", "dask", "--scheduler", processes.address, "--work", str(work)]
+        command += ["--method", "stair", "--engine", "dask", "--scheduler", processes.address]
+        command += ["--work", str(work)]
         done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     assert "3,000 rows" in done.stdout

@@ -106,7 +106,8 @@ def test_names_of_a_frame_that_are_no_text(temporary: Path) -> None:
     """Numbers as names are read as they are written; a name of two columns is refused."""
     dd = pytest.importorskip("dask.dataframe")
     frame = mixed(0, 300)[["size", "level", "label"]].set_axis([0, 1, 2], axis=1)
-    found = stair.summarize(dd.from_pandas(frame, npartitions=2), labels="2", engine="dask")
+    data = dd.from_pandas(frame, npartitions=2)
+    found = stair.summarize(data, labels="2", method="stair", engine="dask")
     assert found.rules == stair.summarize(frame, labels="2", method="stair").rules
     twice = dd.from_pandas(frame.set_axis(["a", "b", "label"], axis=1), npartitions=2)
     twice = twice.rename(columns={"b": "a"})
@@ -173,12 +174,14 @@ def test_a_file_that_changes_between_passes(tmp_path: Path, temporary: Path) -> 
 def test_codes_that_vanish_or_break_between_levels(tmp_path: Path, temporary: Path) -> None:
     """The codes are the run's own file, and somebody cleans up too early."""
     pattern = files(mixed(0), tmp_path / "data")
+    by_level: dict[str, Any] = {"method": "stair"}
 
     def vanish(message: str) -> None:
         if message.startswith("level 2"):
             next(temporary.glob("*/codes.parquet")).unlink()
 
-    _refused(pattern, "the codes in .* are gone; run again", temporary, progress=vanish)
+    gone = "the codes in .* are gone; run again"
+    _refused(pattern, gone, temporary, progress=vanish, **by_level)
 
     def damage(message: str) -> None:
         if message.startswith("level 2"):
@@ -188,7 +191,8 @@ def test_codes_that_vanish_or_break_between_levels(tmp_path: Path, temporary: Pa
                 damaged[k] ^= 0x55
             path.write_bytes(damaged)
 
-    _refused(pattern, "the codes in .* cannot be read", temporary, progress=damage)
+    broken = "the codes in .* cannot be read"
+    _refused(pattern, broken, temporary, progress=damage, **by_level)
 
 
 COMMAND = [sys.executable, "-m", "stair.cli", "summarize"]
@@ -208,7 +212,8 @@ def test_a_file_that_must_not_grow(tmp_path: Path, engine: str) -> None:
     pattern = files(mixed(0), tmp_path / "data")
     work = tmp_path / "work"
     work.mkdir()
-    options = [pattern, "--label", "label", "--engine", engine, "--work", str(work)]
+    options = [pattern, "--label", "label", "--method", "stair", "--engine", engine]
+    options += ["--work", str(work)]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, "summarize", *options], capture_output=True, text=True
     )
@@ -232,7 +237,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     look += (
         'print(sum(map(len, (f for _, _, f in os.walk(sys.argv[1])))), "files left"); sys.exit(c)'
     )
-    options = [pattern, "--label", "label", "--engine", "duckdb"]
+    options = [pattern, "--label", "label", "--method", "stair", "--engine", "duckdb"]
     command = [*mount, str(work), sys.executable, "-c", look, str(work), *COMMAND, *options]
     environment = {"TMPDIR": str(work), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)

@@ -66,7 +66,7 @@ def test_every_type_is_learned_and_read_as_in_memory(
         "time_parts": parts,
     }
     small = stair.summarize(here, method="stair", name="data", **options)
-    large = stair.summarize(data, engine=engine, name="data", **options)
+    large = stair.summarize(data, method="stair", engine=engine, name="data", **options)
     _alike(large, small)
     new = every_kind(seed + 1, 60).astype({"code": "category", "whole": float})
     assert _said(large, new) == _said(small, new)
@@ -81,7 +81,7 @@ def _said(summary: stair.Summary, new: pd.DataFrame) -> Any:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("method", ["cart", "stair"])
+@pytest.mark.parametrize("method", ["cart", "stair", "distilled"])
 def test_a_sample_has_the_types_of_the_table(tmp_path: Path, engine: str, method: str) -> None:
     """Numbers beyond 2**53 went through floats on their way into the sample."""
     frame = every_kind(3)[["wide", "wide and gappy", "unsigned", "far", "whole", "label"]]
@@ -97,21 +97,22 @@ def test_a_sample_has_the_types_of_the_table(tmp_path: Path, engine: str, method
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("method", ["stair", "distilled"])
 @pytest.mark.parametrize("n_values", [4, 3000])
 def test_whole_numbers_beyond_all_floats_are_told_apart(
-    tmp_path: Path, engine: str, n_values: int
+    tmp_path: Path, engine: str, method: str, n_values: int
 ) -> None:
     """2**60 + i // 3 gave an F1 of 0.889 where 1.0 is possible; one by one and in bins."""
     ids = 2**60 + np.arange(6000) % n_values
     near = ids - 2**60 < n_values // 4
     frame = pd.DataFrame({"id": ids, "label": near.astype(int)})
     data, _ = _from(engine, frame, tmp_path)
-    found = stair.summarize(data, labels="label", engine=engine, min_score=0.95)
+    found = stair.summarize(data, "label", method=method, engine=engine, min_score=0.95)
     _is_right(found, frame, n_values < 1024)
     far = np.datetime64("9999-12-01T00:00:00", "us") + np.arange(6000) % n_values
     frame = pd.DataFrame({"seen": far, "label": near.astype(int)})
     data, _ = _from(engine, frame, tmp_path / "times")
-    found = stair.summarize(data, labels="label", engine=engine, min_score=0.95)
+    found = stair.summarize(data, "label", method=method, engine=engine, min_score=0.95)
     _is_right(found, frame, n_values < 1024)
 
 
@@ -134,10 +135,11 @@ def test_texts_that_name_no_day(tmp_path: Path, engine: str) -> None:
     data, here = _from(engine, frame, tmp_path)
     options: dict[str, Any] = {"labels": "label", "min_score": 0.9}
     small = stair.summarize(here, method="stair", name="data", **options)
-    large = stair.summarize(data, engine=engine, name="data", **options)
+    large = stair.summarize(data, method="stair", engine=engine, name="data", **options)
     _alike(large, small)
     assert [(f.name, f.kind) for f in large.fields if f.name == "day"] == [("day", "time")]
     assert any('20 rows have values of "day" that are no time' in note for note in large.notes)
+    options["method"] = "stair"
     only = stair.summarize(data, engine=engine, include=["half"], **options)
     assert only.fields[0].kind == stair.summarize(here, include=["half"], **options).fields[0].kind
 
@@ -160,7 +162,7 @@ def test_nan_in_parquet_files_is_missing(tmp_path: Path, writer: str) -> None:
     frame = pd.DataFrame({"x": x, "y": y, "label": label})
     options: dict[str, Any] = {"labels": "label", "min_score": 0.95}
     small = stair.summarize(frame, method="stair", **options)
-    large = stair.summarize(path, engine="duckdb", **options)
+    large = stair.summarize(path, method="stair", engine="duckdb", **options)
     assert large.rules.rules == small.rules.rules
     assert large.evidence == small.evidence
     assert any(clause.missing for rule in large.rules for clause in rule.clauses)
@@ -180,7 +182,7 @@ def test_intervals_and_times_of_the_day_in_a_database(tmp_path: Path) -> None:
         )
     options: dict[str, Any] = {"labels": "label", "min_score": 0.9, "max_rule_length": 3}
     small = stair.summarize(path, method="stair", **options)
-    large = stair.summarize(path, engine="duckdb", **options)
+    large = stair.summarize(path, method="stair", engine="duckdb", **options)
     _alike(large, small)
     types = {field.name: field.type for field in large.fields}
     assert types == {"waited": "duration", "clock": "clock", "huge": "whole", "size": "whole"}
@@ -225,7 +227,7 @@ def test_a_verdict_means_the_same_to_every_entrance(
     small = stair.Stair(**options).fit(plain[["size", "level"]], frame.label)
     assert model.rules_.positive == outlier == small.rules_.positive
     assert model.rules_ == small.rules_
-    large = stair.summarize(data, labels="label", engine=engine, **options)
+    large = stair.summarize(data, labels="label", method="stair", engine=engine, **options)
     here = stair.summarize(frame, labels="label", method="stair", **options)
     assert (large.rules, large.rules.positive) == (here.rules, here.rules.positive)
     assert large.rules.totals == here.rules.totals
@@ -255,10 +257,11 @@ def test_parts_of_several_types_are_refused() -> None:
         with dask.config.set({"dataframe.convert-string": False}):
             data = dd.from_delayed(list(map(dask.delayed, parts)), meta=parts[0].iloc[:0],
                                    verify_meta=False)  # fmt: skip
-        with pytest.raises(
-            stair.StairError, match=f'"x" holds {one} in one part of the data and {other} in'
-        ):
-            stair.summarize(data, labels="label", engine="dask")
+        for method in ("stair", "distilled"):
+            with pytest.raises(
+                stair.StairError, match=f'"x" holds {one} in one part of the data and {other} in'
+            ):
+                stair.summarize(data, labels="label", method=method, engine="dask")
 
 
 CELLS: dict[str, list[str]] = {
@@ -308,7 +311,7 @@ def test_a_csv_file_is_read_as_in_memory(
     frame.to_csv(path, index=False)
     options: dict[str, Any] = {"labels": "label", "min_score": 0.9, "name": "data"}
     small = stair.summarize(path, method="stair", **options)
-    large = stair.summarize(path, engine="duckdb", **options)
+    large = stair.summarize(path, method="stair", engine="duckdb", **options)
     _alike(large, small)
 
 
@@ -340,5 +343,5 @@ def test_decimals_are_the_nearest_floats(tmp_path: Path) -> None:
         )
     options: dict[str, Any] = {"labels": "label", "min_score": 0.95, "name": "data"}
     small = stair.summarize(path, method="stair", **options)
-    _alike(stair.summarize(path, engine="duckdb", **options), small)
+    _alike(stair.summarize(path, method="stair", engine="duckdb", **options), small)
     assert small.score == 1.0

@@ -43,7 +43,7 @@ def test_spark_gives_the_rules_of_the_memory_engine(tmp_path: Path, spark: Any) 
     data = spark.read.parquet(str(tmp_path / "data"))
     options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 4}
     small = stair.summarize(frame, method="stair", **options)
-    large = stair.summarize(data, engine="spark", **options)
+    large = stair.summarize(data, method="stair", engine="spark", **options)
     assert (large.rules, large.trace) == (small.rules, small.trace)
     assert (large.evidence, large.score) == (small.evidence, small.score)
     sampled = stair.summarize(

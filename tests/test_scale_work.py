@@ -25,7 +25,12 @@ dd = pytest.importorskip("dask.dataframe")
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
 
-OPTIONS: dict[str, Any] = {"labels": "label", "engine": "dask", "min_score": 0.9}
+OPTIONS: dict[str, Any] = {
+    "labels": "label",
+    "method": "stair",
+    "engine": "dask",
+    "min_score": 0.9,
+}
 
 DYING = """
 import os, signal, sys, threading, time
@@ -48,7 +53,8 @@ def watch():  # in the middle of pass 2, or just after it: codes are written, ma
 
 threading.Thread(target=watch, daemon=True).start()
 stair.summarize(
-    pattern, "label", engine=engine, min_score=0.9, work=work, client=client or None, progress=say
+    pattern, "label", method="stair", engine=engine, min_score=0.9, work=work,
+    client=client or None, progress=say,
 )
 """
 

@@ -103,7 +103,9 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
     frame = mixed(3, n_classes=n_classes).drop(columns=["amount", "seen"])
     options: dict[str, Any] = {"labels": "label", "min_score": 0.95, "max_rule_length": 4}
     small = stair.summarize(frame, method="stair", **options)
-    large = stair.summarize(files(frame, tmp_path / "data"), engine="duckdb", **options)
+    large = stair.summarize(
+        files(frame, tmp_path / "data"), method="stair", engine="duckdb", **options
+    )
     assert large.rules == small.rules
     rows, counts = small._distributions(), large._distributions()
     assert rows.totals.tolist() == counts.totals.tolist()
@@ -126,7 +128,9 @@ def test_the_page_of_large_data_has_the_cards_of_small_data(tmp_path: Path) -> N
     frame = mixed(3).drop(columns=["amount", "seen"])
     options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 3}
     small = stair.summarize(frame, method="stair", **options).to_html()
-    large = stair.summarize(files(frame, tmp_path / "data"), engine="duckdb", **options).to_html()
+    large = stair.summarize(
+        files(frame, tmp_path / "data"), method="stair", engine="duckdb", **options
+    ).to_html()
 
     def cards(page: str) -> list[str]:
         return re.findall(r'<li class="rule".*?</li>', page, flags=re.DOTALL)
@@ -141,7 +145,9 @@ def test_a_clause_of_large_data_can_be_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     frame = mixed(4)
     pattern = files(frame, tmp_path / "data")
-    large = stair.summarize(pattern, "label", engine="duckdb", bins=64, min_score=0.8)
+    large = stair.summarize(
+        pattern, "label", method="stair", engine="duckdb", bins=64, min_score=0.8
+    )
     numbers = [k for k, rule in enumerate(large.rules, start=1) if rule.clauses]
     large.plot_clause(numbers[0], path=tmp_path / "clause.svg")
     assert (tmp_path / "clause.svg").stat().st_size > 1000

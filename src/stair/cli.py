@@ -97,12 +97,8 @@ def summarize(
         typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
     ] = None,
     method: Annotated[
-        str | None,
-        typer.Option(
-            help="distilled, stair, refined, local, id3 or cart.",
-            show_default="distilled; stair with --engine",
-        ),
-    ] = None,
+        str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
+    ] = "distilled",
     min_score: Annotated[
         float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
     ] = 0.8,
@@ -173,7 +169,10 @@ def summarize(
     ] = None,
     work: Annotated[
         Path | None,
-        typer.Option(help="Folder to keep codes in (duckdb, dask).", rich_help_panel="Large data"),
+        typer.Option(
+            help="Folder to keep codes in (method stair; duckdb, dask).",
+            rich_help_panel="Large data",
+        ),
     ] = None,
     bins: Annotated[
         int, typer.Option(help="The most bins of a column.", rich_help_panel="Large data")
@@ -181,7 +180,8 @@ def summarize(
     sample: Annotated[
         int,
         typer.Option(
-            help="Rows that methods other than stair learn from.", rich_help_panel="Large data"
+            help="Rows that methods other than stair learn from at once.",
+            rich_help_panel="Large data",
         ),
     ] = 100_000,
     json: Annotated[

@@ -215,7 +215,7 @@ def summarize(
     contamination: float | int | None = None,
     detector: Any = None,
     *,
-    method: str | None = None,
+    method: str = "distilled",
     min_score: float = 0.8,
     max_rule_length: int = 10,
     max_total_length: int | None = None,
@@ -258,7 +258,7 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    method : {"distilled", "stair", "refined", "local", "id3", "cart"}, default "distilled"
+    method : {"distilled", "stair", "refined", "local", "id3", "cart"}
         How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
         rules for outliers and inliers; the same, made as short as they get; rules for partitions
         of the data; or the paper's baselines. With an engine for large data, distilled rules are
@@ -295,13 +295,13 @@ def summarize(
     memory : str or int
         For engine "duckdb": the memory to keep within, such as "1GB".
     work : path
-        For engines "duckdb" and "dask": a folder where codes and finished levels are kept for
-        another run. All workers of a cluster must reach it.
+        For engines "duckdb" and "dask": a folder where codes and finished levels of the method
+        "stair" are kept for another run. All workers of a cluster must reach it.
     bins : int
         For engines other than "memory": the most bins of one column.
     sample : int
-        For those engines, with a method other than "stair": the rows, drawn at random, to learn
-        from. The rules are then counted on all rows.
+        For those engines, with a method other than "stair": the most rows, drawn at random, to
+        learn from at once. The rules are then counted on all rows.
     client : distributed.Client or str
         For engine "dask": the client of a cluster, or its scheduler's address.
 
@@ -309,7 +309,6 @@ def summarize(
     -------
     Summary
     """
-    method = method or "distilled"
     _check_settings(method, min_score, max_rule_length, max_total_length, validate)
     if n_partitions != "auto" and n_partitions < 1:
         raise StairError(f"n_partitions={n_partitions}; expected at least 1, or auto")

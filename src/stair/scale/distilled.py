@@ -136,7 +136,8 @@ class _Learning:
         sources = {each.source for each in self.fields}
         self.left_out = {name: why for name, why in left_out.items() if name not in sources}
         values = read_to_learn(Schema(self.fields), frame)
-        self.notes |= dict.fromkeys(values.notes)
+        where = "" if sample.is_whole else "in a sample: "
+        self.notes = dict.fromkeys(where + note for note in values.notes)
         for each in self.fields:
             if each.kind == "category":
                 here = self.seen.setdefault(each.name, set())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.scale.coding import Coder
-from stair.scale.profile import Profile
+from stair.scale.profile import Profile, check_alike, kind_of
 from stair.scale.raw import Batch, all_missing, appended, as_frame_column
 
 Columns = dict[str, NDArray[Any]]
@@ -43,7 +43,8 @@ class Sample:
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     strata: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
     columns: Columns = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)  # as in a Frame
+    # Of all rows, drawn or not: the kind of each column that has a value, and what it was.
+    kinds: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.counts):
@@ -51,6 +52,11 @@ class Sample:
 
     def fresh(self) -> Sample:
         return Sample(self.most, self.seed, self.tiers)
+
+    @property
+    def types(self) -> dict[str, str]:
+        """What columns were before they became plain, as in a Frame."""
+        return {name: was for name, (_, was) in self.kinds.items()}
 
     @property
     def is_whole(self) -> bool:
@@ -68,6 +74,9 @@ class Sample:
         self, batch: Batch, rows: NDArray[np.intp], strata: NDArray[np.intp], first: int
     ) -> None:
         """These rows of a part whose first row has this number in the data."""
+        for name, raw in batch.items():
+            if not all_missing(raw):  # else its type says nothing
+                self._is(name, (kind_of(raw), batch.types.get(name, "")))
         self.counts = self.counts + np.bincount(strata, minlength=len(self.counts))
         keys = _random(self.seed, rows.astype(np.uint64) + np.uint64(first))
         room = keys <= self._limits()[strata]
@@ -76,17 +85,21 @@ class Sample:
         kept = self._kept(np.append(self.keys, keys), both)
         new = kept[kept >= len(self.keys)] - len(self.keys)
         chosen = {name: as_frame_column(raw, rows[new]) for name, raw in batch.items()}
-        types = {n: was for n, was in batch.types.items() if not all_missing(batch[n])}
-        self._join(kept[kept < len(self.keys)], keys[new], strata[new], chosen, types)
+        self._join(kept[kept < len(self.keys)], keys[new], strata[new], chosen)
 
     def merge(self, other: Sample) -> None:
+        for name, kind in other.kinds.items():
+            self._is(name, kind)
         self.counts = self.counts + other.counts
         kept = self._kept(np.append(self.keys, other.keys), np.append(self.strata, other.strata))
         new = kept[kept >= len(self.keys)] - len(self.keys)
         if other.columns:
             chosen = {name: array[new] for name, array in other.columns.items()}
             old = kept[kept < len(self.keys)]
-            self._join(old, other.keys[new], other.strata[new], chosen, other.types)
+            self._join(old, other.keys[new], other.strata[new], chosen)
+
+    def _is(self, name: str, kind: tuple[str, str]) -> None:
+        check_alike(name, self.kinds.setdefault(name, kind), kind)
 
     def _join(
         self,
@@ -94,13 +107,11 @@ class Sample:
         keys: NDArray[np.uint64],
         strata: NDArray[np.intp],
         columns: Columns,
-        types: dict[str, str],
     ) -> None:
         mine = self.columns or {name: array[:0] for name, array in columns.items()}
         self.columns = {name: appended(mine[name][old], array) for name, array in columns.items()}
         self.keys = np.append(self.keys[old], keys)
         self.strata = np.append(self.strata[old], strata)
-        self.types |= types
 
     def _quotas(self) -> NDArray[np.int64]:
         """The most rows of each stratum. They only fall as rows come, so that nothing is missed

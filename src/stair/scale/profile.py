@@ -48,7 +48,7 @@ class Profile:
             self.n_rows += len(raw)
             self.n_missing += len(raw)
             return
-        self._is(_kind(raw), was, name)
+        self._is(kind_of(raw), was, name)
         self.n_rows += len(raw)
         if isinstance(raw, Words):
             self._add_words(raw)
@@ -90,11 +90,8 @@ class Profile:
             self._count_words(other.words)
 
     def _is(self, kind: str, was: str, name: str) -> None:
-        if self.kind and (kind, was) != (self.kind, self.was):
-            raise StairError(
-                f'"{name}" holds {_plural(self.kind, self.was)} in one part of the data and '
-                f"{_plural(kind, was)} in another; write it as one of them"
-            )
+        if self.kind:
+            check_alike(name, (self.kind, self.was), (kind, was))
         self.kind, self.was = kind, was
 
     def _add_times(self, ticks: NDArray[np.int64]) -> None:
@@ -238,11 +235,21 @@ _PLURALS: Final = {
 }
 
 
+def check_alike(name: str, one: tuple[str, str], other: tuple[str, str]) -> None:
+    """Refuse a column whose parts are of two kinds, or were of two types."""
+    if one != other:
+        raise StairError(
+            f'"{name}" holds {_plural(*one)} in one part of the data and {_plural(*other)} in '
+            "another; write it as one of them"
+        )
+
+
 def _plural(kind: str, was: str) -> str:
     return _PLURALS[was or kind]
 
 
-def _kind(raw: Raw) -> str:
+def kind_of(raw: Raw) -> str:
+    """Number, time, flag or words."""
     if isinstance(raw, Words):
         return "words" if any(isinstance(v, str) for v in raw.values) else "flag"
     return "time" if raw.dtype.kind == "M" else "number"

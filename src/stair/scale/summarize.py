@@ -38,6 +38,7 @@ from stair.scale.work import (
     forget,
     load_plan,
     save_plan,
+    spill_folder,
     work_folder,
 )
 from stair.schema import Schema
@@ -83,7 +84,7 @@ def summarize_large(
         raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
     _check(engine, labels, scores, detector, validate, bins, sample)
     if work is not None:
-        _check_work(engine, data, Path(work).expanduser().resolve())
+        _check_work(engine, method, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
         dict(kinds or {}), time_parts, bins, table, query,
@@ -242,15 +243,14 @@ def _opened(
         yield SparkRows(open_spark(data), say), sample
         return
     _check_files(data)
-    about = [[dataclasses.astuple(part) for part in files_of(data)], dataclasses.astuple(options)]
     with (
-        work_folder(work, about) as folder,
+        spill_folder(work) as folder,
         open_stream(
             data,
             table=options.table,
             query=options.query,
             memory=_for_duckdb(read_memory(memory)),
-            spill=folder / "spill",
+            spill=folder,
         ) as stream,
     ):
         wanted = options.wanted(stream.names, stream.source)
@@ -321,9 +321,14 @@ def _check(
         raise StairError(f"sample={sample}; expected at least 100 rows")
 
 
-def _check_work(engine: str, data: Any, work: Path) -> None:
+def _check_work(engine: str, method: str, data: Any, work: Path) -> None:
     if engine == "spark":
         raise StairError("the engine spark keeps nothing in a folder; leave work= (--work) out")
+    if engine == "dask" and method != "stair":
+        raise StairError(
+            f"the method {method} keeps nothing in a folder with the engine dask; leave work= "
+            "(--work) out, or use the method stair"
+        )
     if not isinstance(data, str | os.PathLike):
         return
     folder = Path(data).expanduser().resolve()

@@ -41,9 +41,7 @@ FORMAT: Final = 3  # of what is kept in the folder
 def work_folder(place: str | os.PathLike[str] | None, about: Any) -> Iterator[Path]:
     """A folder for a run about this; it stays only where somebody chose the place."""
     key = hashlib.sha256(json.dumps([FORMAT, about], default=str).encode()).hexdigest()[:16]
-    base = Path(tempfile.gettempdir() if place is None else place).expanduser().absolute()
-    if not base.is_dir():
-        raise StairError(f'there is no folder "{base}" to work in; make it first.')
+    base = _base(place)
     with contextlib.ExitStack() as stack:
         try:
             folder = _claimed(base / f"stair-{_user()}{key}", stack)
@@ -59,6 +57,27 @@ def work_folder(place: str | os.PathLike[str] | None, about: Any) -> Iterator[Pa
         except OSError as error:
             raise StairError(f'cannot work in "{base}": {reason(error)}.') from error
         yield folder
+
+
+@contextlib.contextmanager
+def spill_folder(place: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """A folder for what does not fit in memory; nothing of it stays."""
+    base = _base(place)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="stair-", dir=base))
+    except OSError as error:
+        raise StairError(f'cannot work in "{base}": {reason(error)}.') from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _base(place: str | os.PathLike[str] | None) -> Path:
+    base = Path(tempfile.gettempdir() if place is None else place).expanduser().absolute()
+    if not base.is_dir():
+        raise StairError(f'there is no folder "{base}" to work in; make it first.')
+    return base
 
 
 def _user() -> str:

@@ -284,7 +284,7 @@ def distill_rows(
         sample = census.sample
         assert sample is not None
     assert best is not None
-    learned = known.counted(best)
+    learned = replace(known.counted(best), n_rounds=number)
     notes = [*rows.notes, *known.notes, *verdict.notes]
     if not sample.is_whole:
         notes.append(

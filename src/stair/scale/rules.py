@@ -48,6 +48,7 @@ class Learned:
     missed: int = 0  # outliers that no outlier rule covers
     rest: Rest = field(default_factory=lambda: Rest(0, 0))  # rows that no rule covers
     tallies: dict[str, Tally] = field(default_factory=dict)  # of the columns that rules speak of
+    n_rounds: int = 0  # of distilled rules: how often they were learned and chosen
     certificate: Certificate | None = None  # of distilled rules: how short they could be
 
 

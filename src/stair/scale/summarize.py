@@ -102,6 +102,8 @@ def summarize_large(
     }
     if method != "stair":
         settings |= {"sample": sample}
+        if method == "distilled":
+            settings |= {name: others[name] for name in ("min_outliers", "effort", "time_limit")}
 
         def learner(schema: Schema, verdict: Labels) -> Learner:
             return Learner(
@@ -358,6 +360,7 @@ def _summary(
 ) -> Summary:
     from stair.summary import Summary, library_versions
 
+    rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}
     return Summary(
         rules=learned.rules,
         evidence=learned.evidence,
@@ -371,7 +374,7 @@ def _summary(
         source=name or coded.source,
         left_out=coded.left_out,
         notes=(*coded.notes, *binned_note(coded, settings["bins"])),
-        settings={**settings, "passes": learned.n_passes},
+        settings=settings | {"passes": learned.n_passes} | rounds,
         versions=library_versions(),
         trace=learned.trace,
         certificate=learned.certificate,

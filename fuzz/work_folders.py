@@ -61,7 +61,7 @@ def learn(data: Path, engine: str, work: Path, moment: str = "") -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dask calls pandas in a way that pandas is giving up
         found = summarize(str(data / "*.parquet") if engine == "duckdb" else str(data),
-                          labels="label", engine=engine, work=work, min_score=0.95,
+                          labels="label", method="stair", engine=engine, work=work, min_score=0.95,
                           max_rule_length=4, progress=say)  # fmt: skip
     return found.rules, found.trace, found.evidence, found.score, found.notes
 

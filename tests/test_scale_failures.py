@@ -139,7 +139,7 @@ def test_work_folders_are_for_engines_that_use_them(tmp_path: Path, temporary: P
     for engine in ("duckdb", "dask"):
         inside = "the work folder is inside of the data"
         data = tmp_path / "data"
-        _refused(data, inside, temporary, engine=engine, work=data)
+        _refused(data, inside, temporary, method="stair", engine=engine, work=data)
 
 
 def test_a_file_cut_short(tmp_path: Path, temporary: Path) -> None:

@@ -64,10 +64,10 @@ def what_locality_does(folder: Path) -> str:
         "farther for a tree that is right about them, rules are as short as the paper's on "
         f"{len(short)} of these {len(each)} sets: {places} "
         "([all λ](../experiments/results/lambda.md)). But of the "
-        f"{n_short} runs that are as short {n_honest or 'none'} "
-        f"{'has' if n_honest < 2 else 'have'} a routed F1 above the floor: these lengths belong to "
-        "trees that are told the answer, and a new row, which goes to its nearest center, is not "
-        "judged as they say."
+        f"{n_short} runs that are as short, many of them alike, {n_honest or 'none'} "
+        f"{'has' if n_honest < 2 else 'have'} a routed F1 above the floor: in our runs such "
+        "lengths belong to trees that are told the answer, and a new row, which goes to its "
+        "nearest center, is not judged as they say; which λ the paper used it does not print."
     )
     return textwrap.fill(text, 105, break_long_words=False, break_on_hyphens=False)
 

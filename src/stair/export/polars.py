@@ -15,7 +15,7 @@ from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
 from stair.export.python import bounds, plain, prelude, reader_of, spelling
-from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
+from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
@@ -26,51 +26,61 @@ from stair.schema import Field
 
 def polars_masks(rules: RuleSet) -> list[Any]:
     """A boolean expression for each rule, such that `df.filter(mask)` are its rows."""
-    return _Writer(rules, _tools()).masks()
+    tools = _tools()
+    writer = _Writer(rules, tools)
+    masks = writer.masks()
+    return [tools.once(*writer.read(), mask, tools.pl.Boolean) for mask in masks]
 
 
 def polars_rule(rules: RuleSet) -> Any:
     """An expression for the number of the first rule that covers a row, 0 where none does."""
-    return _chosen(_tools().pl, polars_masks(rules), range(1, len(rules) + 1), 0)
+    return _first(rules, [*range(1, len(rules) + 1), 0])
 
 
 def polars_label(rules: RuleSet) -> Any:
     """An expression for the label of a row."""
-    labels = [plain(rule.label) for rule in rules.rules]
-    return _chosen(_tools().pl, polars_masks(rules), labels, plain(rules.default))
+    return _first(rules, _labels(rules))
+
+
+def _labels(rules: RuleSet) -> list[Any]:
+    return [*(plain(rule.label) for rule in rules.rules), plain(rules.default)]
+
+
+def _first(rules: RuleSet, values: list[Any]) -> Any:
+    tools = _tools()
+    writer = _Writer(rules, tools)
+    masks = writer.masks()
+    return tools.first(*writer.read(), masks, values)
 
 
 def to_polars(rules: RuleSet) -> str:
     """The source of MASKS, RULE_NUMBER and LABEL, polars expressions."""
     writer = _Writer(rules, NamedTools())
+    masks = writer.masks()
+    columns, steps = writer.read()
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
         prelude("row_reader", "polars_reader"),
+        *(f"{name} = pl.col({name!r})" for name in writer.names),
+        "",
+        "COLUMNS = [",
+        *(f"    {column}," for column in columns),
+        "]",
+        f"STEPS = {source(steps)}",
+        "CONDITIONS = [",
     ]
-    for k, (feature, column) in enumerate(writer.columns.items(), start=1):
-        lines.append(f"x{k} = {column}")
-        writer.columns[feature] = Written(f"x{k}")
-    if isinstance(rules, LocalRuleSet):
-        lines += ["", f"PARTITION = {source(writer.nearest(rules))}"]
-        writer.partition = Written("PARTITION")
-    lines += ["", "MASKS = ["]
-    for number, (rule, mask) in enumerate(zip(rules.rules, writer.masks(), strict=True), start=1):
+    for number, (rule, mask) in enumerate(zip(rules.rules, masks, strict=True), start=1):
         lines.append(f"    # {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}")
         lines.append(f"    {source(mask)},")
-    labels = [plain(rule.label) for rule in rules.rules]
     lines += [
         "]",
-        f"LABELS = {labels!r}",
+        f"LABELS = {_labels(rules)!r}  # the last where no rule covers the row",
         "",
+        "MASKS = [once(COLUMNS, STEPS, condition, pl.Boolean) for condition in CONDITIONS]",
         "# The first rule that covers a row decides.",
-        "RULE_NUMBER = pl.coalesce(",
-        "    *(pl.when(mask).then(pl.lit(k)) for k, mask in enumerate(MASKS, start=1)), pl.lit(0)",
-        ")",
-        "LABEL = pl.coalesce(",
-        "    *(pl.when(mask).then(pl.lit(label)) for mask, label in zip(MASKS, LABELS)),",
-        f"    pl.lit({plain(rules.default)!r}),",
-        ")",
+        "RULE_NUMBER = first(COLUMNS, STEPS, CONDITIONS, [*range(1, len(LABELS)), 0])",
+        "LABEL = first(COLUMNS, STEPS, CONDITIONS, LABELS)",
         "",
     ]
     return "\n".join(lines)
@@ -84,21 +94,32 @@ def _tools() -> Any:
     return SimpleNamespace(**{**vars(row_reader), **vars(polars_reader)})
 
 
-def _chosen(pl: Any, masks: Sequence[Any], values: Sequence[Any], otherwise: Any) -> Any:
-    # One flat list: polars needs half a minute for a thousand cases inside each other.
-    cases = [pl.when(mask).then(pl.lit(v)) for mask, v in zip(masks, values, strict=True)]
-    return pl.coalesce(*cases, pl.lit(otherwise))
-
-
 class _Writer:
-    """Builds expressions with the tools of `polars_reader`, or their text from the tools' names."""
+    """Builds expressions with the tools of `polars_reader`, or their text from the tools' names.
+
+    They speak of columns that are named here, which `read` gives: those that are read from the
+    table, and then, step by step, those that are worked out from them.
+    """
 
     def __init__(self, rules: RuleSet, tools: Any) -> None:
         self._rules = rules
         self._tools = tools
         self._fields = {field.name: field for field in needed_fields(rules)}
-        self.columns = {name: self._read(field) for name, field in self._fields.items()}
-        self.partition: Any = None
+        self.names: list[str] = []
+        self._read: list[Any] = []
+        self._steps: list[list[Any]] = []
+        self._columns = {name: self._new(self._reader(f)) for name, f in self._fields.items()}
+
+    def _new(self, column: Any, among: list[Any] | None = None) -> Any:
+        """A name for a column that is to be read or worked out."""
+        name = f"x{len(self.names) + 1}"
+        self.names.append(name)
+        (self._read if among is None else among).append(column.alias(name))
+        return Written(name) if isinstance(column, Written) else self._tools.pl.col(name)
+
+    def read(self) -> tuple[list[Any], list[list[Any]]]:
+        """What is read, and the steps after that."""
+        return self._read, self._steps
 
     def masks(self) -> list[Any]:
         masks = []
@@ -109,14 +130,13 @@ class _Writer:
                 mask = part if mask is None else mask & part
             masks.append(self._tools.pl.lit(True) if mask is None else mask)
         if isinstance(self._rules, LocalRuleSet):
-            if self.partition is None:
-                self.partition = self.nearest(self._rules)
+            partition = self._nearest(self._rules)
             for k, (start, stop) in enumerate(self._rules.spans()):
                 for number in range(start, stop):
-                    masks[number] = self.partition.eq(k) & masks[number]
+                    masks[number] = partition.eq(k) & masks[number]
         return masks
 
-    def _read(self, field: Field) -> Any:
+    def _reader(self, field: Field) -> Any:
         """The field's value, null where it is missing."""
         tools = self._tools
         if field.part == "hour":
@@ -131,7 +151,7 @@ class _Writer:
         return tools.words(field.source, reader, *spelling(field))
 
     def _mask(self, clause: Clause) -> Any:
-        x, pl = self.columns[clause.feature], self._tools.pl
+        x, pl = self._columns[clause.feature], self._tools.pl
         if isinstance(clause, Mentions):
             found = x.str.contains(folded(clause.term), literal=True).fill_null(False)
             return found if clause.present else ~found
@@ -151,7 +171,7 @@ class _Writer:
     def _inside(self, clause: Interval | Period, x: Any) -> Any:
         low, high = bounds(clause)
         if isinstance(clause, Interval) and max(abs(low or 0), abs(high or 0)) >= EXACT:
-            return self._tools.between(self._fields[clause.feature].source, low, high)
+            return self._new(self._tools.between(self._fields[clause.feature].source, low, high))
         inside = None if low is None else x > low
         if high is not None:
             inside = x <= high if inside is None else inside & (x <= high)
@@ -166,25 +186,39 @@ class _Writer:
             return [str(bool(value)) for value in values]
         return [v if isinstance(v, str) else str(_short(v)) for v in map(plain, values)]
 
-    def nearest(self, rules: LocalRuleSet) -> Any:
+    def _nearest(self, rules: LocalRuleSet) -> Any:
         """The place of the nearest center, the first of equals."""
+        scaled: list[Any] = []
+        nearest: list[Any] = []
+        self._steps += [scaled, nearest]
+        every = legs(rules)
+        numbers = {
+            leg.feature: self._new(self._scaled(leg), scaled)
+            for leg in every[0]
+            if isinstance(leg, NumberLeg)
+        }
         distances = []
-        for parts in legs(rules):
+        for parts in every:
             total: Any = None
             for leg in parts:
-                part = self._distance(leg)
+                part = self._distance(leg, numbers)
                 total = part if total is None else total + part
             distances.append(total)
-        return self._tools.pl.concat_list(distances).list.arg_min()
+        return self._new(self._tools.pl.concat_list(distances).list.arg_min(), nearest)
 
-    def _distance(self, leg: Leg) -> Any:
-        pl, x = self._tools.pl, self.columns[leg.feature]
+    def _scaled(self, leg: NumberLeg) -> Any:
+        """A number as distances take it, which is the same for every partition."""
+        tools, x = self._tools, self._columns[leg.feature]
+        number = (x.dt.epoch("us") if leg.is_time else x).cast(tools.pl.Float64)
+        return tools.divided(tools.divided(number - leg.middle, leg.scale), leg.root)
+
+    def _distance(self, leg: Leg, numbers: dict[str, Any]) -> Any:
+        pl, x = self._tools.pl, self._columns[leg.feature]
         if isinstance(leg, CategoryLeg):
-            found: Any = pl.lit(leg.other)
-            for value, part in reversed(leg.values):
-                is_there = x.is_in(self._values(leg.feature, [value])).fill_null(False)
-                found = pl.when(is_there).then(pl.lit(part)).otherwise(found)
-            return found
+            named = self._values(leg.feature, [value for value, _ in leg.values])
+            parts = [part for _, part in leg.values]
+            found = x.replace_strict(named, parts, default=leg.other, return_dtype=pl.Float64)
+            return found.fill_null(leg.other)
         if isinstance(leg, TextLeg):
             total: Any = None
             for term, there, away in leg.terms:
@@ -192,7 +226,5 @@ class _Writer:
                 part = pl.when(found).then(pl.lit(there)).otherwise(pl.lit(away))
                 total = part if total is None else total + part
             return total
-        number = x.dt.epoch("us").cast(pl.Float64) if leg.is_time else x.cast(pl.Float64)
-        tools = self._tools
-        offset = tools.divided(tools.divided(number - leg.middle, leg.scale), leg.root) - leg.center
+        offset = numbers[leg.feature] - leg.center
         return (offset * offset).fill_null(leg.gone)

@@ -8,6 +8,33 @@ import polars as pl
 from stair.export.row_reader import _code, _number, _short, _time
 
 
+def once(columns: list[pl.Expr], steps: list[list[pl.Expr]], found: pl.Expr, dtype: Any) -> pl.Expr:
+    """What is found from columns that are read once, and then worked out step by step. Polars would
+    read a column, and look for the partition of a row, anew wherever rules speak of them."""
+    if not columns:
+        return found
+
+    def work(struct: pl.Series) -> pl.Series:
+        frame = struct.struct.unnest()
+        for step in steps:
+            frame = frame.with_columns(step)
+        return frame.with_columns(stair=found)["stair"].cast(dtype)
+
+    read = pl.struct(columns).map_batches(work, return_dtype=dtype, is_elementwise=True)
+    return read.alias("stair")
+
+
+def first(
+    columns: list[pl.Expr], steps: list[list[pl.Expr]], masks: list[pl.Expr], values: list[Any]
+) -> pl.Expr:
+    """The value of the first mask that is true; there is one more value, where none is."""
+    every = [pl.lit(value) for value in values]
+    # One flat list: polars needs half a minute for a thousand cases inside each other.
+    cases = [pl.when(mask).then(value) for mask, value in zip(masks, every[:-1], strict=True)]
+    dtype = pl.select(pl.coalesce(every)).to_series().dtype
+    return once(columns, steps, pl.coalesce(*cases, every[-1]), dtype)
+
+
 def number(name: str, reader: Any = _number) -> pl.Expr:
     """Numbers as Float64, null where missing."""
     return pl.col(name).map_batches(

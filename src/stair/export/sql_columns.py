@@ -24,6 +24,7 @@ from stair.schema import Field
 _DAY: Final = 86_400_000_000  # microseconds
 # No column of whole numbers goes as far, and DuckDB compares such literals wrongly (3 > 2**130).
 BEYOND_WHOLE: Final = 2**127
+_LONGEST: Final = 15  # digits of a whole number that every database writes without an exponent
 # Words that some database takes for true, false, a number or a time.
 _SPECIAL: Final = frozenset(
     ("t", "tr", "tru", "true", "f", "fa", "fal", "fals", "false", "y", "ye", "yes", "n", "no",
@@ -139,6 +140,44 @@ class Columns:
 
 def _no_order(sign: str, bound: Any) -> str:
     raise AssertionError((sign, bound))
+
+
+class TypedColumns(Columns):
+    """Text where a database knows the types of columns, and a query can ask for them."""
+
+    is_text: str  # conditions in which {x} is the column
+    is_flag: str
+    is_nan: str
+    is_real: str
+    as_text: str
+    real_as_text: str  # as stair writes it, NULL for NaN
+    loud: str  # an error that says {said}
+
+    def text(self, field: Field, x: str) -> Column:
+        nan = self.is_nan.format(x=x)
+
+        def listed(values: Sequence[str]) -> str:
+            texts = ", ".join(map(text_literal, values))
+            found = x if are_words(values) else self._code(field, x, values)
+            return f"{found} IN ({texts})"
+
+        return Column(_no_order, listed, f"{x} IS NOT NULL AND NOT {nan}", f"{x} IS NULL OR {nan}")
+
+    def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
+        """Any column as text, as stair writes it; an error for types that could look alike."""
+        text = self.as_text.format(x=x)
+        true, false = (text_literal(field.spelled(truth)) for truth in (True, False))
+        cases = [
+            f"{self.is_text.format(x=x)} THEN {text}",
+            f"{self.is_flag.format(x=x)} THEN CASE {text} WHEN 'true' THEN {true} "
+            f"WHEN 'false' THEN {false} END",
+        ]
+        numbers = [number_as_text(value) for value in values]
+        if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
+            cases.append(f"{self.is_real.format(x=x)} THEN {self.real_as_text.format(x=x)}")
+        said = text_literal(f'"{field.source}" has values of another type: ')
+        loud = self.loud.format(said=f"{said} || {text}")
+        return f"CASE WHEN {' WHEN '.join(cases)} ELSE {loud} END"
 
 
 # --- values ---------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from typing import Any, Final
 from stair.export.sql_columns import (
     BEYOND_WHOLE,
     Column,
-    Columns,
-    are_words,
+    TypedColumns,
     at_most,
     clock_text,
     double_literal,
@@ -27,7 +26,6 @@ from stair.export.sql_columns import (
     is_wide,
     last_clock,
     last_duration,
-    number_as_text,
     one_of_doubles,
     plain,
     seconds_of,
@@ -38,10 +36,30 @@ from stair.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 _FLOATS: Final = "('DOUBLE', 'FLOAT')"
-_LONGEST: Final = 15  # digits of a whole number that DuckDB writes without an exponent
 
 
-class DuckdbColumns(Columns):
+def _is_whole(x: str) -> str:
+    return f"(typeof({x}) LIKE '%INT' OR typeof({x}) LIKE '%INTEGER')"
+
+
+def _is_nan(x: str) -> str:
+    """Whether a column of any type has NaN."""
+    nan = f"typeof({x}) IN {_FLOATS} AND substr(CAST({x} AS VARCHAR), 1, 3) = 'nan'"
+    return f"CASE WHEN {nan} THEN TRUE ELSE FALSE END"
+
+
+class DuckdbColumns(TypedColumns):
+    is_text = f"typeof({{x}}) = 'VARCHAR' OR {_is_whole('{x}')} OR typeof({{x}}) LIKE 'ENUM%'"
+    is_flag = "typeof({x}) = 'BOOLEAN'"
+    is_nan = _is_nan("{x}")
+    is_real = f"typeof({{x}}) IN {_FLOATS} OR typeof({{x}}) LIKE 'DECIMAL%'"
+    as_text = "CAST({x} AS VARCHAR)"
+    real_as_text = (
+        f"nullif(regexp_replace(CAST(TRY_CAST({as_text} AS DOUBLE) AS VARCHAR), "
+        "'\\.0$', ''), 'nan')"
+    )
+    loud = "error({said})"
+
     def number(self, x: str) -> Column:
         here = f"({x} - {x} = 0 OR isinf({x}))"
         is_whole = f"({_is_whole(x)} OR typeof({x}) LIKE 'DECIMAL%')"
@@ -68,41 +86,6 @@ class DuckdbColumns(Columns):
             f"{x} IS NULL OR {nan}",
             guarded=True,
         )
-
-    def text(self, field: Field, x: str) -> Column:
-        nan = _is_nan(x)
-
-        def listed(values: Sequence[str]) -> str:
-            texts = ", ".join(map(text_literal, values))
-            if are_words(values):
-                return f"{x} IN ({texts})"
-            return f"{self._code(field, x, values)} IN ({texts})"
-
-        return Column(
-            lambda sign, bound: f"{x} {sign} {text_literal(bound)}",
-            listed,
-            f"{x} IS NOT NULL AND NOT {nan}",
-            f"{x} IS NULL OR {nan}",
-        )
-
-    def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
-        """Any column as text, as stair writes it; an error for types that could look alike."""
-        text = f"CAST({x} AS VARCHAR)"
-        words = {"true": field.spelled(True), "false": field.spelled(False)}
-        cases = [
-            f"typeof({x}) = 'VARCHAR' OR {_is_whole(x)} OR typeof({x}) LIKE 'ENUM%' THEN {text}",
-            f"typeof({x}) = 'BOOLEAN' THEN CASE {text} WHEN 'true' THEN "
-            f"{text_literal(words['true'])} WHEN 'false' THEN {text_literal(words['false'])} END",
-        ]
-        numbers = [number_as_text(value) for value in values]
-        if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
-            as_double = f"CAST(TRY_CAST({text} AS DOUBLE) AS VARCHAR)"
-            cases.append(
-                f"typeof({x}) IN {_FLOATS} OR typeof({x}) LIKE 'DECIMAL%' "
-                f"THEN nullif(regexp_replace({as_double}, '\\.0$', ''), 'nan')"
-            )
-        said = text_literal(f'"{field.source}" has values of another type: ')
-        return f"CASE WHEN {' WHEN '.join(cases)} ELSE error({said} || {text}) END"
 
     def time(self, field: Field, x: str) -> Column:
         """By the microseconds since 1970: those of a zoned time are the same in every session, and
@@ -154,16 +137,6 @@ class DuckdbColumns(Columns):
     def mentions(self, field: Field, x: str, term: str) -> str:
         del field
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
-
-
-def _is_whole(x: str) -> str:
-    return f"(typeof({x}) LIKE '%INT' OR typeof({x}) LIKE '%INTEGER')"
-
-
-def _is_nan(x: str) -> str:
-    """Whether a column of any type has NaN."""
-    nan = f"typeof({x}) IN {_FLOATS} AND substr(CAST({x} AS VARCHAR), 1, 3) = 'nan'"
-    return f"CASE WHEN {nan} THEN TRUE ELSE FALSE END"
 
 
 def _among(value: str, listed: Sequence[str]) -> str:

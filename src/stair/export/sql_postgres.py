@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from stair.export.sql_columns import (
     Column,
-    Columns,
-    are_words,
+    TypedColumns,
     at_most,
     epoch_microseconds,
     exactly,
@@ -18,7 +17,6 @@ from stair.export.sql_columns import (
     is_wide,
     last_clock,
     last_duration,
-    number_as_text,
     one_of_doubles,
     plain,
     seconds_of,
@@ -32,7 +30,6 @@ _TEXTS: Final = "('text', 'character varying')"
 _WHOLE: Final = "('smallint', 'integer', 'bigint')"
 _EXACT: Final = "('smallint', 'integer', 'bigint', 'numeric')"
 _REAL: Final = "('real', 'double precision', 'numeric')"
-_LONGEST: Final = 15  # digits of a whole number that PostgreSQL writes without an exponent
 
 
 def _type(x: str) -> str:
@@ -44,7 +41,16 @@ def _double(value: float) -> str:
     return f"{repr(float(value)).removesuffix('.0')}::float8"
 
 
-class PostgresColumns(Columns):
+class PostgresColumns(TypedColumns):
+    is_text = f"{_type('{x}')} IN {_TEXTS} OR {_type('{x}')} IN {_WHOLE}"
+    is_flag = f"{_type('{x}')} = 'boolean'"
+    is_nan = f"({_type('{x}')} IN {_REAL} AND CAST({{x}} AS text) = 'NaN')"
+    is_real = f"{_type('{x}')} IN {_REAL}"
+    as_text = "CAST({x} AS text)"
+    real_as_text = f"nullif(CAST(CAST({as_text} AS float8) AS text), 'NaN')"
+    # Only with the value in it is it not worked out, and so an error, before any row is read.
+    loud = "CAST(CAST({said} AS int) AS text)"
+
     def as_double(self, x: str) -> str:
         return f"CAST({x} AS DOUBLE PRECISION)"
 
@@ -63,40 +69,6 @@ class PostgresColumns(Columns):
             f"({x} * 1::float8)",
             guarded=True,
         )
-
-    def text(self, field: Field, x: str) -> Column:
-        nan = f"({_type(x)} IN {_REAL} AND CAST({x} AS text) = 'NaN')"
-
-        def listed(values: Sequence[str]) -> str:
-            texts = ", ".join(map(text_literal, values))
-            if are_words(values):
-                return f"{x} IN ({texts})"
-            return f"{self._code(field, x, values)} IN ({texts})"
-
-        return Column(
-            lambda sign, bound: f"{x} {sign} {text_literal(bound)}",
-            listed,
-            f"{x} IS NOT NULL AND NOT {nan}",
-            f"{x} IS NULL OR {nan}",
-        )
-
-    def _code(self, field: Field, x: str, values: Sequence[str]) -> str:
-        """Any column as text, as stair writes it; an error for types that could look alike."""
-        text = f"CAST({x} AS text)"
-        words = {"true": field.spelled(True), "false": field.spelled(False)}
-        cases = [
-            f"{_type(x)} IN {_TEXTS} OR {_type(x)} IN {_WHOLE} THEN {text}",
-            f"{_type(x)} = 'boolean' THEN CASE {text} WHEN 'true' THEN "
-            f"{text_literal(words['true'])} WHEN 'false' THEN {text_literal(words['false'])} END",
-        ]
-        numbers = [number_as_text(value) for value in values]
-        if all(n is None or len(str(n)) <= _LONGEST for n in numbers):
-            as_double = f"CAST(CAST({text} AS float8) AS text)"
-            cases.append(f"{_type(x)} IN {_REAL} THEN nullif({as_double}, 'NaN')")
-        said = text_literal(f'"{field.source}" has values of another type: ')
-        # Only with the value in it is it not worked out, and so an error, before any row is read.
-        loud = f"CAST(CAST({said} || {text} AS int) AS text)"
-        return f"CASE WHEN {' WHEN '.join(cases)} ELSE {loud} END"
 
     def time(self, field: Field, x: str) -> Column:
         """By the seconds since 1970: those of a zoned time are the same in every session, and what

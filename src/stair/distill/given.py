@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stair.distill.cells import cells_of
 from stair.distill.cover import Placed, Problem, problem_of
-from stair.distill.exact import choose
+from stair.distill.exact import MOST_ROWS, choose
 from stair.distill.plan import least_outliers
 from stair.distill.select import POWER
 
@@ -93,8 +93,10 @@ def _shortest(
     length = sum(rule.length for rule in chosen)
     is_enough = _worth(problem, chosen) > problem.floor
     ceiling = length if is_enough else sum(rule.length for rule in rules) + 1
-    choice = choose(problem, rules, ceiling, seconds, MOST_ENTRIES)
     bound = 0
+    # So many that a bound would take too long: what was taken one by one stays.
+    is_small = sum(len(rule.rows) for rule in rules) <= MOST_ROWS
+    choice = choose(problem, rules, ceiling, seconds, MOST_ENTRIES) if is_small else None
     if choice is not None:
         if choice.rules is not None:
             chosen, is_enough = list(choice.rules), True

@@ -42,7 +42,7 @@ PATIENCE: Final = 2
 # a little less than that on all rows.
 PAST_THE_FLOOR: Final = 0.5
 # Rules that are counted in one pass.
-MOST_RULES: Final = 256
+MOST_RULES: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,14 +285,15 @@ def distill_rows(
         assert sample is not None
     assert best is not None
     learned = replace(known.counted(best), n_rounds=number)
+    rounds = f"{number} round{'s' * (number != 1)}"
     notes = [*rows.notes, *known.notes, *verdict.notes]
     if not sample.is_whole:
         notes.append(
-            f"looked for in samples of up to {most:,} rows in {number} rounds, counted and chosen "
-            "on all rows"
+            f"looked for in samples of up to {most:,} rows in {rounds}, counted and chosen on all "
+            "rows"
         )
     if not best.picked.is_enough:
-        notes.append(f"the floor was not reached on all rows in {number} rounds")
+        notes.append(f"the floor was not reached on all rows in {rounds}")
     coded = Coded(
         Coding(known.fields, (), ()), verdict.classes, positive, verdict.meaning,
         tuple(notes), tuple(totals.tolist()), known.left_out, tuple(rows.names), rows.source,

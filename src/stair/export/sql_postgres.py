@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from stair.export.sql_columns import (
@@ -69,6 +70,11 @@ class PostgresColumns(TypedColumns):
             f"({x} * 1::float8)",
             guarded=True,
         )
+
+    def flag(self, x: str) -> Column:
+        """IS UNKNOWN is IS NULL for true and false, and an error for all else: NaN is not NULL."""
+        found = super().flag(x)
+        return replace(found, here=f"{x} IS NOT UNKNOWN", gone=f"{x} IS UNKNOWN")
 
     def time(self, field: Field, x: str) -> Column:
         """By the seconds since 1970: those of a zoned time are the same in every session, and what

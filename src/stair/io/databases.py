@@ -139,7 +139,7 @@ _SQL_KINDS = {
     "TIME": ("clock", _HOURS),
     "TIME_NS": ("clock", _HOURS.format("CAST({0} AS TIME)")),
     "TIME WITH TIME ZONE": ("clock", _HOURS),
-    "INTERVAL": ("duration", "epoch({0})"),
+    "INTERVAL": ("duration", "epoch_us({0}) / 1e6"),
     '"NULL"': ("float", "CAST({0} AS DOUBLE)"),
 }
 _MICROSECONDS = "CASE WHEN isfinite({0}) THEN epoch_us({0}) END"

@@ -18,7 +18,7 @@ from stair import DistilledStair, FloorNotReached, Stair, StairError
 from stair.columns import Numbers
 from stair.demo import payments
 from stair.distill import least_outliers
-from stair.distill.cells import cells_of
+from stair.distill.cells import cells_of, distinct_rows
 from stair.distill.cover import KERNELS, Cover, Placed, problem_of
 from stair.distill.exact import choose
 from stair.rules import Among, Interval
@@ -318,3 +318,46 @@ def test_refined_rules_are_a_partition_and_no_longer(table: Labelled) -> None:
     if plain.floor_reached_:
         assert refined.floor_reached_
         assert refined.rules_.total_length <= plain.rules_.total_length
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_equal_rows_are_one_row_with_a_weight(seed: int, most: int) -> None:
+    """A row that is there twice counts twice: rules of a table with its rows repeated are those of
+    the table in which each row has a weight, and every count is of all rows."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 6, (60, 3)).astype(float)
+    y = (X.sum(axis=1) + random.integers(0, 3, 60) > 12).astype(int)
+    y[0] = 1 - y[1]
+    times = random.integers(1, most + 1, 60)
+    twice = DistilledStair(effort="fast", min_outliers=1)
+    once = DistilledStair(effort="fast", min_outliers=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloorNotReached)
+        twice.fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        once.fit(X, y, sample_weight=times)
+    assert [str(rule) for rule in twice.rules_] == [str(rule) for rule in once.rules_]
+    assert [rule.counts for rule in twice.rules_] == [rule.counts for rule in once.rules_]
+    assert twice.score_ == once.score_
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_distinct_rows_are_all_rows(seed: int) -> None:
+    """Each row is equal to the one that stands for it, which is the first of its kind."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 3, (50, 3)).astype(np.uint16)
+    labels = random.integers(0, 2, 50).astype(np.int32)
+    first, places = distinct_rows(codes, labels)
+    table = np.column_stack([codes, labels])
+    assert (table == table[first][places]).all()
+    assert len(np.unique(table, axis=0)) == len(first)
+    assert (np.diff(first) > 0).all() and (first[places] <= np.arange(50)).all()
+
+
+def test_one_clause_that_is_enough_is_found_by_one_look() -> None:
+    """It took seconds to find that nothing is shorter than one clause, or than two."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 4))
+    one = DistilledStair().fit(X, X[:, 2] > 2.5)
+    assert (one.rules_.total_length, one.bound_) == (1, 1)
+    two = DistilledStair().fit(X, (X[:, 2] > 2) | (X[:, 0] < -2.2))
+    assert (two.rules_.total_length, two.bound_) == (2, 2)

@@ -28,9 +28,12 @@ def _tables(draw: st.DrawFn) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.skipif(compiled is None, reason="stair was installed without a C compiler")
 @settings(max_examples=200)
-@given(_tables(), st.sampled_from([20, 150, 1000]), st.booleans(), st.booleans())
+@given(
+    _tables(), st.sampled_from([20, 150, 1000]), st.booleans(), st.booleans(),
+    st.sampled_from([0, 400, 1000, 2500]),
+)  # fmt: skip
 def test_kernel_equals_twin(
-    table: tuple[np.ndarray, ...], permille: int, with_drops: bool, seeded: bool
+    table: tuple[np.ndarray, ...], permille: int, with_drops: bool, seeded: bool, price: int
 ) -> None:
     """Rows, neighbours, sums by bin and even the work that is counted are equal."""
     *given_, random = table
@@ -39,6 +42,7 @@ def test_kernel_equals_twin(
     some = random.choice(len(codes), random.integers(0, len(codes) + 1), replace=False)
     new = np.where(random.random(len(some)) < 0.5, 0, gains[some])
     for boxes in (fast, slow):
+        boxes.price = price
         boxes.change(some.astype(np.int32), new)
     width = int(n_bins.max())
     columns = random.permutation(len(n_bins))[: random.integers(0, len(n_bins) + 1)]
@@ -61,11 +65,20 @@ def test_kernel_equals_twin(
 
 
 @settings(max_examples=200)
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11))
-def test_the_best_run_is_the_best_of_all(bins: list[int], at: int) -> None:
-    """One pass finds what trying every run finds."""
+@given(
+    st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11), st.integers(0, 4)
+)
+def test_the_best_run_is_the_best_of_all(bins: list[int], at: int, price: int) -> None:
+    """Three passes find what trying every run finds, with bounds paid for; and of runs that are
+    worth the same, one with a single bound."""
     at = at if at < len(bins) else -1
     runs = [(a, b) for a in range(len(bins)) for b in range(a, len(bins)) if at < 0 or a <= at <= b]
-    total, low, high = _twin._best_run(np.array(bins, dtype=np.int64), at)
-    assert total == sum(bins[low : high + 1]) == max(sum(bins[a : b + 1]) for a, b in runs)
-    assert at < 0 or low <= at <= high
+
+    def is_open(run: tuple[int, int]) -> bool:
+        return run[0] == 0 or run[1] == len(bins) - 1
+
+    net = {run: sum(bins[run[0] : run[1] + 1]) - price * (2 - is_open(run)) for run in runs}
+    total, low, high = _twin._best_run(np.array(bins, dtype=np.int64), at, price)
+    assert total == sum(bins[low : high + 1])
+    assert net[low, high] == max(net.values())
+    assert is_open((low, high)) or not any(is_open(r) for r in runs if net[r] == net[low, high])

@@ -149,7 +149,7 @@ def test_who_wants_to_stop_is_heard_wherever_the_search_is(
     """Stop on the page works by an exception from `say`. Long loops said nothing, so that nobody
     could end them: now all that is looked at passes by the clock."""
     monkeypatch.setattr(clock, "BEAT", 0.0)
-    X, y = _noisy(np.random.default_rng(1), 80, 3)
+    X, y = _noisy(np.random.default_rng(1), 160, 3)
     calls = {"looked": 0, "deaf": 0, "said": 0}
     around = boxes.around
 
@@ -160,7 +160,7 @@ def test_who_wants_to_stop_is_heard_wherever_the_search_is(
         calls["deaf"] += calls["said"] == before
         return found
 
-    for module in ("boxes", "select"):
+    for module in ("boxes", "plan", "select"):
         monkeypatch.setattr(f"stair.distill.{module}.around", counted)
 
     def run(say: Any) -> None:
@@ -215,7 +215,7 @@ def test_once_it_is_late_nothing_more_is_looked_for(
             return float(now)
 
     monkeypatch.setattr(clock, "time", Watch)
-    for module in ("boxes", "select"):
+    for module in ("boxes", "plan", "select"):
         monkeypatch.setattr(f"stair.distill.{module}.around", counted)
     random = np.random.default_rng(2)
     X, y = random.normal(size=(300, 6)).round(2), (random.random(300) < 0.2).astype(int)

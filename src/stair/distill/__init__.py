@@ -7,7 +7,7 @@ among them the shortest set, and the bounds of what is left are set where they r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import Clause
 from stair.columns import Column
-from stair.distill.cells import cells_of
+from stair.distill.cells import cells_of, distinct_rows
 from stair.distill.clock import Clock
 from stair.distill.cover import problem_of
 from stair.distill.plan import EFFORTS, Effort, least_outliers, shortest_set
@@ -89,13 +89,19 @@ def distill(
         for steps in _steps_to(growth, past)
     ]
     cells = cells_of(columns, values, labels != default)
+    first, places = distinct_rows(cells.codes, labels)
+    times = np.bincount(places)
+    sums = times
+    if engine.whole_weights is not None:
+        sums = np.zeros(len(first), dtype=np.int64)
+        np.add.at(sums, places, engine.whole_weights)
     wanted = int((labels != default).sum())
     least = least_outliers(min_outliers, wanted)
     while True:
         problem = problem_of(
-            cells, labels, len(classes), engine.whole_weights,
+            replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
             default=default, positive=positive, min_score=min_score,
-            max_rule_length=max_rule_length, min_outliers=least,
+            max_rule_length=max_rule_length, min_outliers=least, times=times,
         )  # fmt: skip
         chosen = shortest_set(
             problem, grown, effort=effort, max_total_length=max_total_length,

@@ -15,6 +15,67 @@ cdef int64_t NOTHING = -(<int64_t>1 << 60)
 cdef int64_t CALL = 25_000  # what a call costs beside what it looks at
 
 
+cdef struct Run:
+    int64_t sum
+    int low
+    int high
+
+
+cdef inline int _n_bounds(Run run, int last) noexcept nogil:
+    return 2 if 0 < run.low <= run.high < last else 1
+
+
+cdef inline Run _better(Run one, Run other, int last, int64_t price) noexcept nogil:
+    """Of two runs the one that is worth more when its bounds are paid for."""
+    cdef int64_t net = one.sum - price * _n_bounds(one, last)
+    return other if other.sum - price * _n_bounds(other, last) > net else one
+
+
+cdef Run _best_run(int64_t[::1] bins, int at, int64_t price) noexcept nogil:
+    """The run with the largest sum less the price of its bounds, around the bin `at` where that is
+    one. Where they are equal, one from the lower end, then one to the upper end goes first."""
+    cdef int i, start = 0, last = <int>bins.shape[0] - 1
+    cdef int64_t below = 0, above = 0, total = 0, best = NOTHING
+    cdef Run first = Run(NOTHING, 1, 0), final = first, inner = first
+    if last < 0:
+        return first
+    if at >= 0:  # from the seed to either side as far as it pays, or to the end
+        inner = Run(bins[at], at, at)
+        best = 0
+        for i in range(at + 1, last + 1):
+            above += bins[i]
+            if above > best:
+                best = above
+                inner.high = i
+        first = Run(bins[at] + best, 0, inner.high)
+        inner.sum += best
+        best = 0
+        for i in range(at - 1, -1, -1):
+            below += bins[i]
+            if below > best:
+                best = below
+                inner.low = i
+        first.sum += below
+        inner.sum += best
+        final = Run(bins[at] + above + best, inner.low, last)
+    else:
+        for i in range(last + 1):
+            below += bins[i]
+            if below > first.sum:
+                first = Run(below, 0, i)
+            if total <= 0:
+                total = 0
+                start = i
+            total += bins[i]
+            if total > inner.sum:
+                inner = Run(total, start, i)
+        for i in range(last, -1, -1):
+            above += bins[i]
+            if above > final.sum:
+                final = Run(above, i, last)
+    return _better(_better(first, final, last, price), inner, last, price)
+
+
 cdef class Boxes:
     cdef uint16_t[:, ::1] codes
     cdef int32_t[::1] offsets  # where each column's bins begin among all bins
@@ -26,6 +87,7 @@ cdef class Boxes:
     cdef readonly object row_gains  # the same, to be read from outside
     cdef int64_t[::1] good, bad  # the gains above and below 0 in each bin
     cdef int n_rows, n_columns, n_bins
+    cdef public int64_t price  # of a bound, in thousandths of a gain
     cdef readonly int64_t work  # what was looked at: the same on every machine
 
     def __init__(self, codes, n_bins, is_ordered, has_missing, gains):
@@ -45,6 +107,7 @@ cdef class Boxes:
         self.is_ordered = np.asarray(is_ordered, dtype=np.uint8)
         self.has_missing = np.asarray(has_missing, dtype=np.uint8)
         self.work = 0
+        self.price = 0
         self.load(gains)
 
     def load(self, gains):
@@ -253,9 +316,11 @@ cdef class Boxes:
         int32_t[::1] high,
         uint8_t[::1] missing,
     ) noexcept nogil:
-        """For each column the bins with the largest sum: a run, or for categories a set."""
-        cdef int j, i, begin, end, at, start, best_low, best_high
-        cdef int64_t best, run, most, gone
+        """For each column the bins with the largest sum less the price of their bounds: a run, or
+        for categories a set."""
+        cdef int j, i, begin, end, at
+        cdef int64_t best, gone
+        cdef Run run
         for j in range(self.n_columns):
             begin = self.offsets[j]
             end = self.offsets[j + 1]
@@ -265,56 +330,22 @@ cdef class Boxes:
                 for i in range(begin, end):
                     if bins[i] > 0 or i == at:
                         best = bins[i] + (best if best > NOTHING else 0)
-                sums[j] = best
+                sums[j] = best - self.price
                 continue
             gone = 0
             if self.has_missing[j]:
                 end -= 1
                 gone = bins[end]
-            best = NOTHING
-            best_low = 1
-            best_high = 0
-            if 0 <= at < end:
-                best_low = best_high = at - begin
-                best = bins[at]
-                run = most = 0
-                for i in range(at - 1, begin - 1, -1):
-                    run += bins[i]
-                    if run > most:
-                        most = run
-                        best_low = i - begin
-                best += most
-                run = most = 0
-                for i in range(at + 1, end):
-                    run += bins[i]
-                    if run > most:
-                        most = run
-                        best_high = i - begin
-                best += most
-            else:
-                run = 0
-                start = 0
-                for i in range(begin, end):
-                    if run <= 0:
-                        run = bins[i]
-                        start = i - begin
-                    else:
-                        run += bins[i]
-                    if run > best:
-                        best = run
-                        best_low = start
-                        best_high = i - begin
+            run = _best_run(bins[begin:end], at - begin if 0 <= at < end else -1, self.price)
             missing[j] = 0
             if self.has_missing[j] and (gone > 0 or at == end):
                 missing[j] = 1
-                if best <= 0:
-                    best = 0
-                    best_low = 1
-                    best_high = 0
-                best += gone
-            sums[j] = best
-            low[j] = best_low
-            high[j] = best_high
+                if run.sum <= 0:
+                    run = Run(0, 1, 0)
+                run.sum += gone
+            sums[j] = run.sum - self.price * _n_bounds(run, end - begin - 1)
+            low[j] = run.low
+            high[j] = run.high
 
     def bins(self, const int32_t[::1] columns, const uint8_t[:, ::1] allowed, int column):
         """The gains of the rows inside a box by the bins of one column."""

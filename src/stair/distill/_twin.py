@@ -30,6 +30,7 @@ class Boxes:
         self._offsets = np.concatenate([[0], np.cumsum(self._sizes)])
         self._is_ordered, self._has_missing = is_ordered, has_missing
         self._rows_in = [np.bincount(codes[:, j], minlength=n) for j, n in enumerate(n_bins)]
+        self.price = 0  # of a bound, in thousandths of a gain
         self.work = 0
         self.load(gains)
 
@@ -117,31 +118,43 @@ class Boxes:
                 chosen = bins > 0
                 if at >= 0:
                     chosen[at] = True
-                found.append((int(bins[chosen].sum()) if chosen.any() else NOTHING, 0, 0, False))
+                best = int(bins[chosen].sum()) if chosen.any() else NOTHING
+                found.append((best - self.price, 0, 0, False))
                 continue
             gone = None
             if self._has_missing[j]:
                 bins, gone = bins[:-1], int(bins[-1])
-            found.append(_with_missing(_best_run(bins, at), gone, at == len(bins)))
+            run = _with_missing(_best_run(bins, at, self.price), gone, at == len(bins))
+            paid = self.price * _n_bounds(run[:3], len(bins))
+            found.append((run[0] - paid, *run[1:]))
         sums, low, high, missing = (list(each) for each in zip(*found, strict=True))
         return sums, low, high, missing
 
 
-def _best_run(bins: NDArray[np.int64], at: int) -> tuple[int, int, int]:
-    """The run with the largest sum, and its ends; around the bin `at` where that is one."""
-    if not bins.size:
+def _n_bounds(run: tuple[int, int, int], size: int) -> int:
+    _, low, high = run
+    return 2 if 0 < low <= high < size - 1 else 1
+
+
+def _best_run(bins: NDArray[np.int64], at: int, price: int) -> tuple[int, int, int]:
+    """The run with the largest sum less the price of its bounds, and its ends; around the bin `at`
+    where that is one. Where they are equal, the order is that of the kernel."""
+    size = len(bins)
+    if not size:
         return NOTHING, 1, 0
-    if 0 <= at < len(bins):
-        left = np.concatenate([[0], np.cumsum(bins[:at][::-1])])
-        right = np.concatenate([[0], np.cumsum(bins[at + 1 :])])
-        low, high = int(left.argmax()), int(right.argmax())
-        return int(bins[at] + left[low] + right[high]), at - low, at + high
     before = np.concatenate([[0], np.cumsum(bins)])
-    least = np.minimum.accumulate(before[:-1])
-    sums = before[1:] - least
-    high = int(sums.argmax())
-    low = int(np.flatnonzero(before[: high + 1] == least[high])[-1])
-    return int(sums[high]), low, high
+    if 0 <= at < size:
+        low = at - int((before[at] - before[: at + 1])[::-1].argmax())
+        high = at + int((before[at + 1 :] - before[at + 1]).argmax())
+        runs = [(0, high), (low, size - 1), (low, high)]
+    else:
+        least = np.minimum.accumulate(before[:-1])
+        high = int((before[1:] - least).argmax())
+        low = int(np.flatnonzero(before[: high + 1] == least[high])[-1])
+        last = size - 1 - int((before[-1] - before[:-1])[::-1].argmax())
+        runs = [(0, int(before[1:].argmax())), (last, size - 1), (low, high)]
+    found = [(int(before[high + 1] - before[low]), low, high) for low, high in runs]
+    return max(found, key=lambda run: run[0] - price * _n_bounds(run, size))
 
 
 def _with_missing(

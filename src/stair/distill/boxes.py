@@ -38,6 +38,11 @@ def around(cover: Cover, box: Box, seed: int = -1, ease: int = FULL, drops: bool
     cover.must_stop()  # all work goes through here, so whoever wants it to end is heard here
     columns, allowed = cover.problem.cells.table(box)
     found = Around(*cover.kernel.around(columns, allowed, seed, ease, drops))
+    if cover.kernel.price and len(columns):
+        bounds = np.array([cover.problem.cells.n_bounds(j, bins) for j, bins in box.items()])
+        less = np.append(bounds.sum() - bounds, bounds.sum()) if drops else bounds.sum()[None]
+        found.sums[:] -= cover.kernel.price * less[:, None]
+        found.totals[:] -= cover.kernel.price * less
     if len(columns):  # a clause may be drawn anew, but a column has one clause at most
         each = np.arange(len(found.sums) - 1)
         own = found.sums[each, columns[: len(each)]]
@@ -72,18 +77,19 @@ def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
         found = around(cover, box)
         names = list(box)
         gain = int(found.totals[-1])
+        paid = cover.kernel.price * sum(cover.problem.cells.n_bounds(j, b) for j, b in box.items())
         if len(names) > 1:
             k = int(found.totals[:-1].argmax())
             if found.totals[k] >= gain:  # a clause that costs nothing goes
                 box = without(box, names[k])
                 continue
         if cover.must_stop():
-            return cover.place(box), gain // FULL
+            return cover.place(box), (gain + paid) // FULL
         sums = found.sums[:-1]
         while True:
             k, column = divmod(int(sums.argmax()), sums.shape[1]) if sums.size else (0, 0)
             if not sums.size or sums[k, column] <= gain:
-                return cover.place(box), gain // FULL
+                return cover.place(box), (gain + paid) // FULL
             better = with_clause(cover, without(box, names[k]), column, found, k)
             if least <= 1 or cover.place(better).hits >= least:
                 box = better

@@ -47,6 +47,13 @@ class Cells:
         """How many attributes the box speaks of."""
         return len({self.columns[j].attribute for j in box})
 
+    def n_bounds(self, j: int, bins: Bins) -> int:
+        """How many bounds a clause has; a list or a word counts as one."""
+        if isinstance(bins, frozenset):
+            return 1
+        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
+        return 2 if 0 < bins[0] <= bins[1] < last else 1
+
     def table(self, box: Box) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
         """A box as the kernel reads it: its columns, and the bins that each allows."""
         allowed = np.zeros((len(box), int(self.n_bins.max())), dtype=np.uint8)
@@ -94,6 +101,23 @@ def cells_of(
         codes[gone, j] = len(smallest[-1])
         codes[~gone, j] = bins[places]
     return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
+
+
+def distinct_rows(
+    codes: NDArray[np.uint16], labels: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows that are equal in all cells and in class are one: the first of each, in the order of
+    the table, and to which of these every row belongs."""
+    table = np.column_stack([codes, labels.astype(np.uint64)])
+    # A row as one number; the odds that unlike rows get the same are nil, and are looked at.
+    keys = table @ np.random.default_rng(0).integers(0, 2**64, table.shape[1], np.uint64)
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    if not (table == table[first[places]]).all():
+        _, first, places = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[places]
 
 
 def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:

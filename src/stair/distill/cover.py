@@ -45,6 +45,7 @@ class Problem:
     default: int
     worth: NDArray[np.int64]  # class × (labels and default)
     weights: NDArray[np.int64]
+    times: NDArray[np.int64]  # how many rows of the table each row stands for
     floor: int  # the worth of all rows must be above it
     max_rule_length: int
     min_outliers: int
@@ -61,6 +62,7 @@ def problem_of(
     min_score: float,
     max_rule_length: int,
     min_outliers: int,
+    times: NDArray[np.int64] | None = None,
 ) -> Problem:
     """F1 of the class `positive`, or accuracy where there is none, as worths and a floor."""
     whole = np.ones(len(classes), dtype=np.int64) if weights is None else weights
@@ -84,9 +86,12 @@ def problem_of(
         needed = floor * scale * int(totals[positive])
     if floor == 1:
         needed -= 1  # nothing is above a perfect score
+    if times is None:
+        times = np.ones(len(classes), dtype=np.int64)
     return Problem(
-        cells, classes, labels, default, worth, whole, int(needed), max_rule_length, min_outliers
-    )
+        cells, classes, labels, default, worth, whole, times, int(needed), max_rule_length,
+        min_outliers,
+    )  # fmt: skip
 
 
 def _fraction(score: float) -> Fraction:
@@ -147,7 +152,8 @@ class Cover:
         """A box with its rows, not yet chosen."""
         problem = self.problem
         rows = self.kernel.rows(*problem.cells.table(box))
-        hits = int(np.count_nonzero(problem.classes[rows] == problem.labels[self.aim]))
+        own = problem.classes[rows] == problem.labels[self.aim]
+        hits = int(problem.times[rows[own]].sum())
         return Placed(box, self.aim, rows, problem.cells.length(box), hits)
 
     def add(self, rule: Placed) -> None:

@@ -8,10 +8,22 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from stair.distill.boxes import FULL, around, with_clause
 from stair.distill.clock import Clock
 from stair.distill.cover import Cover, Placed, Problem
 from stair.distill.exact import candidates_of, choose
-from stair.distill.select import Losses, Pace, Pool, climb, construct, redraw, search, shrink
+from stair.distill.select import (
+    SHORTEST,
+    Losses,
+    Pace,
+    Pool,
+    climb,
+    construct,
+    redraw,
+    search,
+    settle,
+    shrink,
+)
 from stair.distill.starts import boxes_of
 from stair.rules import Leaf
 
@@ -21,6 +33,8 @@ EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
 # Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
 # or a tenth of them where there are few.
 MIN_OUTLIERS: Final = 5
+# The part of the budget that is spent at the end on the choice among sets as long.
+SETTLE: Final = 0.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +52,7 @@ class _Plan:
 
 _PLANS: Final = {
     "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1, entries=4_000),
-    "normal": _Plan(200_000, 2_000_000_000, 1000, 4_000_000_000, tries=6, rounds=2, entries=6_000),
+    "normal": _Plan(200_000, 1_000_000_000, 200, 4_000_000_000, tries=6, rounds=2, entries=6_000),
 }
 
 
@@ -77,21 +91,26 @@ def shortest_set(
     size = problem.cells.codes.size
     budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
     pace = Pace(cover, min(budget, plan.most), clock)
-    n_wanted = int((problem.classes != problem.default).sum())
+    n_wanted = int(problem.times[problem.classes != problem.default].sum())
     usual = max(problem.min_outliers, least_outliers(None, n_wanted))
 
     def tell(length: int) -> None:
         clock.say(f"distilling: total length {length}")
 
+    n_columns = len(problem.cells.columns)
+    if not cover.is_enough() and (single := _single_clause(cover)) is not None:
+        cover.add(single)
+        return Chosen(cover.rules, True, 1, n_columns)
     for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
         _start(cover, grown, random, pool, plan, pace)
         if cover.is_enough():
             break
     tell(cover.length)
     pace.found_shorter()
-    bound = n_candidates = 0
+    # No single clause is enough, so two are the shortest there can be.
+    bound, n_candidates = (2, n_columns) if cover.is_enough() and cover.length == 2 else (0, 0)
     for turn in range(1, plan.rounds + 1):
-        if not cover.is_enough():
+        if not cover.is_enough() or cover.length <= SHORTEST:
             break
         if turn == plan.rounds:
             cover.least = problem.min_outliers
@@ -106,8 +125,25 @@ def shortest_set(
                 cover.become(choice.rules)
                 pace.found_shorter()
                 tell(cover.length)
+    if cover.is_enough() and cover.rules:
+        settle(cover, random, pool, pace, SETTLE)
     _cut(cover, max_total_length)
     return Chosen(cover.rules, cover.is_enough(), bound, n_candidates)
+
+
+def _single_clause(cover: Cover) -> Placed | None:
+    """A clause that reaches the floor by itself, where there is one: one look at each column."""
+    for label in range(len(cover.problem.labels)):
+        cover.aim_at(label)
+        found = around(cover, {})
+        gains = found.sums[-1] // FULL
+        for column in np.argsort(-gains, kind="stable").tolist():
+            if cover.value + gains[column] <= cover.problem.floor:
+                break
+            rule = cover.place(with_clause(cover, {}, column, found, -1))
+            if rule.hits >= cover.least:
+                return rule
+    return None
 
 
 def _start(

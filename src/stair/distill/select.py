@@ -34,8 +34,13 @@ PATIENCE: Final = 0.25
 STEP: Final = 10_000
 # What a single box may cost, where the whole budget is less.
 MOST_AT_ONCE: Final = 100_000_000
+# Whether a single clause is enough is looked at first, so that nothing shorter is looked for.
+SHORTEST: Final = 2
 # How many candidate rules are remembered for the exact choice.
 REMEMBERED: Final = 20_000
+# A bound costs this part of what an attribute is worth: among rules as long, those that are open
+# to one side are preferred.
+BOUND: Final = 0.02
 
 
 class Pace:
@@ -241,7 +246,8 @@ def search(
     losses = Losses(cover)
     best, length = list(cover.rules), cover.length
     began = pace.share
-    while not pace.is_over(until) and length > 1:
+    while not pace.is_over(until) and length > SHORTEST:
+        price_bounds(cover, length)
         pace.step()
         room = length - 1
         while cover.length > room:
@@ -265,6 +271,36 @@ def search(
     cover.become(best)
 
 
+def settle(cover: Cover, random: Generator, pool: Pool, pace: Pace, share: float) -> None:
+    """Of the sets that are as long, one that is worth more and has fewer bounds: what is far above
+    the floor on these rows is more likely to be above it on others."""
+    room, floor = cover.length, abs(cover.problem.floor)
+    price_bounds(cover, room)
+    best, most = list(cover.rules), _net(cover)
+    began = last = pace.share
+    while not pace.is_late and pace.share < min(began + share, last + share / 2):
+        pace.step()
+        redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
+        before, net = list(cover.rules), _net(cover)
+        if net > most and cover.is_enough():
+            best, most, last = before, net, pace.share
+        _renew(cover, room, floor / room, random, pool, enough=False)
+        if _net(cover) < net:
+            cover.become(before)
+    cover.become(best)
+
+
+def price_bounds(cover: Cover, length: int) -> None:
+    cover.kernel.price = round(FULL * BOUND * abs(cover.problem.floor) / max(length, 1))
+
+
+def _net(cover: Cover) -> int:
+    """What the rules are worth less the price of their bounds."""
+    cells = cover.problem.cells
+    bounds = sum(cells.n_bounds(j, bins) for rule in cover.rules for j, bins in rule.box.items())
+    return cover.value - int(cover.kernel.price) * bounds // FULL
+
+
 def climb(cover: Cover, random: Generator, pool: Pool, pace: Pace, until: float) -> None:
     """Longer sets that are worth more, from one that does not reach the floor, until it does."""
     floor = abs(cover.problem.floor)
@@ -277,14 +313,17 @@ def climb(cover: Cover, random: Generator, pool: Pool, pace: Pace, until: float)
             cover.become(before)
 
 
-def _renew(cover: Cover, room: int, price: float, random: Generator, pool: Pool) -> None:
-    """Take a few rules out and look for others in their place."""
+def _renew(
+    cover: Cover, room: int, price: float, random: Generator, pool: Pool, enough: bool = True
+) -> None:
+    """Take a few rules out and look for others in their place, until they are enough or, where
+    that is not enough, there is no room."""
     for rule in _some(cover.rules, TAKEN_OUT[random.integers(len(TAKEN_OUT))], random):
         cover.remove(rule)
     price *= random.uniform(0.3, 1.0)
     new = []
     for _ in range(2 * room):
-        if cover.length >= room or cover.is_enough():
+        if cover.length >= room or (enough and cover.is_enough()):
             break
         found = find(cover, room - cover.length, price, random, pool, tries=2)
         if found is not None:

@@ -154,9 +154,9 @@ def whole_column(values: Sequence[int | None]) -> Loaded:
     """Whole numbers, exact where they have at most 64 bits; None where missing."""
     present = [v for v in values if v is not None]
     low, high = min(present), max(present)
-    if low < -(2**63) or high >= (2**64 if low >= 0 else 2**63):  # beyond 64 bits: as floats
+    if low < -(2**63) or high >= 2**64:  # beyond 64 bits: as floats
         return np.array([math.nan if v is None else _float(v) for v in values]), ""
-    if len(present) == len(values):
+    if len(present) == len(values) and (low >= 0 or high < 2**63):
         return np.array(present, dtype=np.int64 if high < 2**63 else np.uint64), ""
     if max(-low, high) <= 2**53:
         return np.array([math.nan if v is None else v for v in values], dtype=np.float64), ""

@@ -223,7 +223,7 @@ def summarize(
         raise StairError("--examples are rows in the report; name it with --html report.html")
     if examples < 0:
         raise StairError(f"--examples {examples}; expected 0 or more")
-    with ProgressLine(quiet=quiet) as progress:
+    with ProgressLine(quiet=quiet) as progress, gate.keeping(progress.keep):
         summary = learn(
             file,
             labels=label,

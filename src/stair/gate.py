@@ -232,12 +232,28 @@ def _usage(error: Any) -> str:
     return f"{error.format_message().rstrip('.')}; see {path} --help"
 
 
+_keepers: list[Callable[[], bool]] = []
+
+
+@contextlib.contextmanager
+def keeping(keep: Callable[[], bool]) -> Iterator[None]:
+    """While it lasts Ctrl-C asks `keep` first: where it has something to keep, work goes on to the
+    output with that, and the next Ctrl-C ends it."""
+    _keepers.append(keep)
+    try:
+        yield
+    finally:
+        _keepers.pop()
+
+
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
     """The signals that ask for an end do it as Ctrl-C does; those that came, in order."""
     received: list[int] = []
 
     def end(number: int, _: Any) -> None:
+        if number == signal.SIGINT and _keepers and _keepers[-1]():
+            return
         received.append(number)
         if len(received) == 1:  # a second one must not disturb the tidying up
             raise KeyboardInterrupt

@@ -210,7 +210,7 @@ def grow(
     max_rule_length: int,
     max_total_length: int | None = None,
     positive: int | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], object] | None = None,
 ) -> Growth:
     """Divide rules, the cheapest first, until the score is above the floor.
 
@@ -236,7 +236,7 @@ def grow_forest(
     max_rule_length: int,
     max_total_length: int | None = None,
     positive: int | None = None,
-    on_step: Callable[[Step], None] | None = None,
+    on_step: Callable[[Step], object] | None = None,
 ) -> Growth:
     """The same for several trees at once, each with rows of its own: one heap, one score.
 

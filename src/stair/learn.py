@@ -26,7 +26,8 @@ from stair.table import encode
 
 METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
-Progress: TypeAlias = Callable[[str], None]
+# What is told how it goes. Distilling ends with what there is where the answer is True.
+Progress: TypeAlias = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Certificate:
     n_candidates: int
     min_outliers: int
     relaxed: bool = False  # fewer than usual, because the floor needs it
+    cut_short: bool = False  # the search was ended before it was done
 
 
 class Learned(NamedTuple):
@@ -131,7 +133,7 @@ class Learner:
             say=self.say,
         )
         certificate = Certificate(
-            found.bound, found.n_candidates, found.min_outliers, found.relaxed
+            found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short
         )
         return Learned(found.rules, (), certificate)
 

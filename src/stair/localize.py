@@ -50,7 +50,7 @@ def local_rules(
     floor_on: FloorOn,
     max_rounds: int,
     seed: int,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> tuple[LocalRuleSet, Local]:
     """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
     if n_partitions != "auto" and n_partitions > table.n_rows:

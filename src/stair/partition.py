@@ -143,7 +143,7 @@ def learn_local(
     floor_on: FloorOn,
     max_rounds: int,
     seed: tuple[int, int],
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> Local:
     """The shortest result of all rounds above the floor, else the one with the best score."""
     loop = _Loop(
@@ -183,7 +183,7 @@ class _Loop:
         locality: float,
         floor_on: FloorOn,
         random: np.random.RandomState,
-        say: Callable[[str], None],
+        say: Callable[[str], object],
     ) -> None:
         self.data, self.places, self.positive = data, places, positive
         self.min_score, self.max_rule_length = min_score, max_rule_length

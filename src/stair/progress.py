@@ -9,6 +9,7 @@ import time
 from types import TracebackType
 from typing import Final, Self, TextIO
 
+from stair.distill.clock import SHORTENING
 from stair.errors import visible
 
 PATIENCE: Final = 1.0  # seconds before anything is shown
@@ -27,18 +28,30 @@ class ProgressLine:
         self._start = time.monotonic()
         self._text = ""
         self._dirty = False
+        self._is_enough = False
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
-    def __call__(self, text: str) -> None:
+    def __call__(self, text: str) -> bool:
+        """Take note of what goes on; True once somebody has had enough of looking for more."""
         self._text = visible(text)
+        return self._is_enough
+
+    def keep(self) -> bool:
+        """Have enough of what goes on, where there is something to keep and for the first time."""
+        if self._is_enough or not self._text.startswith(SHORTENING):
+            return False
+        self._is_enough = True
+        return True
 
     def _beat(self) -> None:
         while not self._done.wait(BEAT):
             seconds = time.monotonic() - self._start
             if self._text and seconds >= PATIENCE:
                 self._dirty = True
-                self._write(f"\r\x1b[K{self._text} … {seconds:.0f} s")
+                can_keep = self._text.startswith(SHORTENING) and not self._is_enough
+                hint = ", Ctrl-C keeps these" if can_keep else ""
+                self._write(f"\r\x1b[K{self._text} … {seconds:.0f} s{hint}")
 
     def __enter__(self) -> Self:
         if self._shown:

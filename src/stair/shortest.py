@@ -61,7 +61,7 @@ def shortest_tree(
     max_rule_length: int,
     positive: int | None,
     seed: int,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> tuple[list[Leaf], int, Growth]:
     """Leaves that cover all rows above the floor, the class of the rest, and the first growth.
 

@@ -32,7 +32,7 @@ def id3_leaves(
     start_depth: int,
     max_depth: int | None,
     random_state: Any,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> tuple[list[Leaf], int]:
     """Entropy trees of growing depth, until one is above the floor (or stops growing)."""
     best: _Tree | None = None

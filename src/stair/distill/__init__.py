@@ -49,6 +49,7 @@ class Distilled:
     n_candidates: int
     min_outliers: int
     relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
+    cut_short: bool  # whether somebody or the clock ended the search before it was done
 
 
 def distill(
@@ -68,7 +69,7 @@ def distill(
     effort: Effort = "normal",
     time_limit: float | None = None,
     seed: int = 0,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], object] = lambda _: None,
 ) -> Distilled:
     """The shortest rules above the floor for a table of codes.
 
@@ -127,10 +128,10 @@ def distill(
         whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
         plain, plain_score = make(whole)
         if min_outliers is None and plain_score > score:
-            return Distilled(plain, plain_score, 0, 0, 1, relaxed=True)
+            return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)
     relaxed = least < least_outliers(min_outliers, wanted)
     bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
-    return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed)
+    return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short)
 
 
 def _reader(columns: Sequence[Column], rows: Any) -> Reader:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
 from stair.distill.boxes import FULL, around, with_clause
-from stair.distill.clock import Clock
+from stair.distill.clock import SHORTENING, Clock
 from stair.distill.cover import Cover, Placed, Problem
 from stair.distill.exact import candidates_of, choose
 from stair.distill.select import (
@@ -94,15 +95,20 @@ def shortest_set(
     n_wanted = int(problem.times[problem.classes != problem.default].sum())
     usual = max(problem.min_outliers, least_outliers(None, n_wanted))
 
+    shortest = math.inf
+
     def tell(length: int) -> None:
-        clock.say(f"distilling: total length {length}")
+        nonlocal shortest
+        if cover.is_enough() and length < shortest:
+            shortest = length
+            clock.say(f"{SHORTENING} {length}")
 
     n_columns = len(problem.cells.columns)
     if not cover.is_enough() and (single := _single_clause(cover)) is not None:
         cover.add(single)
         return Chosen(cover.rules, True, 1, n_columns)
     for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
-        _start(cover, grown, random, pool, plan, pace)
+        _start(cover, grown, random, pool, plan, pace, tell)
         if cover.is_enough():
             break
     tell(cover.length)
@@ -116,7 +122,7 @@ def shortest_set(
             cover.least = problem.min_outliers
         search(cover, random, pool, pace, turn / plan.rounds, tell)
         candidates = candidates_of(problem, pool.rules, cover.rules)
-        clock.say(f"choosing among {len(candidates)} rules")
+        clock.say(f"{SHORTENING} {shortest}, choosing among {len(candidates)} rules")
         left = clock.seconds_left()
         choice = choose(problem, candidates, cover.length, left, plan.entries)
         if choice is not None:
@@ -153,6 +159,7 @@ def _start(
     pool: Pool,
     plan: _Plan,
     pace: Pace,
+    tell: Callable[[int], None],
 ) -> None:
     """The shortest of several first sets: STAIR's rules at several floors, and boxes."""
     starts = []
@@ -166,7 +173,7 @@ def _start(
             climb(cover, random, pool, pace, 0.5)
         redraw(cover, list(cover.rules))
         if cover.is_enough():
-            shrink(cover, lambda: pace.is_late)
+            shrink(cover, tell)
         rank = cover.length if cover.is_enough() else -cover.value
         starts.append(((not cover.is_enough(), rank), list(cover.rules)))
     cover.become(min(starts, key=lambda start: start[0])[1])

@@ -180,10 +180,11 @@ class Losses:
             cover.add(cover.place(box))
 
 
-def shrink(cover: Cover, stop: Callable[[], bool]) -> None:
+def shrink(cover: Cover, say: Callable[[int], None]) -> None:
     """Drop what costs least while the floor holds."""
     losses = Losses(cover)
-    while cover.rules and not stop() and not cover.must_stop():
+    while cover.rules and not cover.must_stop():
+        say(cover.length)
         before = list(cover.rules)
         losses.drop()
         if not cover.is_enough():
@@ -264,7 +265,7 @@ def search(
             if not cover.is_enough() and cover.value < value - step_back:
                 cover.become(before)
         if cover.is_enough():
-            shrink(cover, lambda: pace.is_late)
+            shrink(cover, say)
             best, length = list(cover.rules), cover.length
             pace.found_shorter()
             say(length)

@@ -227,6 +227,8 @@ def certificate_in_words(summary: Summary) -> list[str]:
     if certificate is None:
         return []
     lines = []
+    if certificate.cut_short:
+        lines.append("The search was cut short: there may be shorter rules.")
     if certificate.bound:
         looked_at = f"{certificate.n_candidates:,} candidate rules"
         lines.append(

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from stair.errors import StairError
 
-Say: TypeAlias = Callable[[str], None]
+Say: TypeAlias = Callable[[str], object]
 
 
 class Cancelled(Exception):  # noqa: N818 - nothing went wrong

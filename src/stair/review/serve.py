@@ -53,7 +53,7 @@ def serve(
     token: str | None = None,
     most_upload: int,
     opened: bool,
-    say: Callable[[str], None],
+    say: Callable[[str], object],
     begin: Callable[[], object] = lambda: None,
 ) -> None:
     """Until Ctrl-C. The address is printed, and opened in the browser where there is one.

@@ -12,7 +12,7 @@ from stair.errors import StairError, no_such_column
 from stair.io.stream import Stream
 from stair.scale.edges import BINS
 
-Progress: TypeAlias = Callable[[str], None]
+Progress: TypeAlias = Callable[[str], object]
 
 ENGINES: Final = ("memory", "duckdb", "dask", "spark")
 LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score
 
+import stair.export
 from stair.demo import payments
 
 COMMAND = [sys.executable, "-m", "stair.cli"]
@@ -320,7 +326,8 @@ def test_a_signal_leaves_no_half_written_file(
     columns = {f"x{j}": rng.normal(size=n) for j in range(8)}
     pd.DataFrame({**columns, "y": rng.integers(0, 2, n)}).to_parquet(tmp_path / "noise.parquet")
     process = subprocess.Popen(
-        [*COMMAND, "summarize", "noise.parquet", "--label", "y", "--json", "rules.json"],
+        [*COMMAND, "summarize", "noise.parquet", "--label", "y", "--json", "rules.json",
+         "--min-score", "0.99"],  # never reached: there is nothing to keep
         cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     # Wait until it has read the file and is learning: its processor time tells.
@@ -333,6 +340,43 @@ def test_a_signal_leaves_no_half_written_file(
     assert "stopped" in errors
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["noise.parquet"]
+
+
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    """In a real terminal, as soon as it offers to: the rules so far come out and are above the
+    floor, the output says that the search was cut short, and the exit code is 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 8))
+    y = (X**2).sum(axis=1) + rng.normal(size=len(X)) > 18
+    table = pd.DataFrame({f"x{j}": X[:, j] for j in range(8)} | {"y": y.astype(int)})
+    table.to_parquet(tmp_path / "shell.parquet")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "summarize", "shell.parquet", "--label", "y", "--json", "rules.json"],
+        cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=_take_the_terminal,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    asked = False
+    with contextlib.suppress(OSError):  # the other end of the terminal was closed
+        while found := os.read(ours, 65_536):
+            seen += found
+            if not asked and b"Ctrl-C keeps these" in seen:
+                os.write(ours, b"\x03")
+                asked = True
+    os.close(ours)
+    assert asked
+    assert process.wait(60) == 0
+    assert b"The search was cut short" in seen
+    rules = stair.export.load(tmp_path / "rules.json").rules
+    assert f1_score(y, rules.predict(table).astype(int)) > 0.8
+
+
+def _take_the_terminal() -> None:
+    """Make standard input the terminal that Ctrl-C comes from."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -212,6 +212,7 @@ def summarize(
 ) -> None:
     """Rules for a table and the verdict of an outlier detector."""
     gate.check_files([file], [(json, "json"), (sql, "sql"), (html, "html")])
+    from stair.distill.clock import SHORTENING
     from stair.errors import StairError
     from stair.export.sql import check_dialect
     from stair.localize import LOCALITY
@@ -223,7 +224,10 @@ def summarize(
         raise StairError("--examples are rows in the report; name it with --html report.html")
     if examples < 0:
         raise StairError(f"--examples {examples}; expected 0 or more")
-    with ProgressLine(quiet=quiet) as progress, gate.keeping(progress.keep):
+    with (
+        ProgressLine(quiet=quiet, keeps=SHORTENING) as progress,
+        gate.keeping(progress.keep),
+    ):
         summary = learn(
             file,
             labels=label,

@@ -9,7 +9,6 @@ import time
 from types import TracebackType
 from typing import Final, Self, TextIO
 
-from stair.distill.clock import SHORTENING
 from stair.errors import visible
 
 PATIENCE: Final = 1.0  # seconds before anything is shown
@@ -20,9 +19,13 @@ class ProgressLine:
     """Shown on a terminal only, after one second, and kept alive by a thread of its own.
 
     So it shows what goes on, and for how long, even while a step like reading a file says nothing.
+    While what goes on begins with `keeps` it may be ended with what there is.
     """
 
-    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, *, quiet: bool = False, stream: TextIO | None = None, keeps: str | None = None
+    ) -> None:
+        self._keeps = keeps
         self._stream = stream or sys.stderr
         self._shown = not quiet and self._stream.isatty()
         self._start = time.monotonic()
@@ -39,18 +42,20 @@ class ProgressLine:
 
     def keep(self) -> bool:
         """Have enough of what goes on, where there is something to keep and for the first time."""
-        if self._is_enough or not self._text.startswith(SHORTENING):
-            return False
-        self._is_enough = True
-        return True
+        self._is_enough, can_keep = self._is_enough or self._can_keep, self._can_keep
+        return can_keep
+
+    @property
+    def _can_keep(self) -> bool:
+        has_some = self._keeps is not None and self._text.startswith(self._keeps)
+        return has_some and not self._is_enough
 
     def _beat(self) -> None:
         while not self._done.wait(BEAT):
             seconds = time.monotonic() - self._start
             if self._text and seconds >= PATIENCE:
                 self._dirty = True
-                can_keep = self._text.startswith(SHORTENING) and not self._is_enough
-                hint = ", Ctrl-C keeps these" if can_keep else ""
+                hint = ", Ctrl-C keeps these" if self._can_keep else ""
                 self._write(f"\r\x1b[K{self._text} … {seconds:.0f} s{hint}")
 
     def __enter__(self) -> Self:

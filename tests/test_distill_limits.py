@@ -296,3 +296,25 @@ def test_ranked_columns_give_the_same_rows(seed: int) -> None:
     (score, length, rows), (ranked_score, ranked_length, ranked_rows) = found
     assert (score, length) == (ranked_score, ranked_length)
     assert rows.tolist() == ranked_rows.tolist()
+
+
+def test_who_has_had_enough_gets_what_there_is_and_folds_are_whole() -> None:
+    """An answer of True ends the search and keeps its rules, above the floor; rows kept aside are
+    then checked with searches that are not cut short: they were, and other rules were checked."""
+    X, y = _noisy(np.random.default_rng(3), 300, 4)
+    table = {name: X[:, j] for j, name in enumerate("abcd")}
+    whole = stair.summarize(table, y, min_score=0.7, validate=2)
+    said: list[str] = []
+
+    def enough(text: str) -> bool:
+        said.append(text)
+        return text.startswith(clock.SHORTENING)
+
+    cut = stair.summarize(table, y, min_score=0.7, validate=2, progress=enough)
+    assert whole.certificate is not None
+    assert cut.certificate is not None
+    assert (whole.certificate.cut_short, cut.certificate.cut_short) == (False, True)
+    assert cut.score > 0.7
+    assert cut.rules.total_length >= whole.rules.total_length
+    assert cut.held_out == whole.held_out
+    assert not any(text.startswith(clock.SHORTENING) for text in said if "fold" in text)

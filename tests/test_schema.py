@@ -433,3 +433,30 @@ def test_whole_decimals_are_exact_whatever_is_behind_their_point(tmp_path: Path)
         summary = summarize(path, labels="flag", method="stair", engine=engine)
         assert summary.score == 1.0
         assert summary.rules.predict({"id": ids}).tolist().count("outlier") == 19
+
+
+def test_a_zone_that_was_not_there_is_told_of_where_only_the_hour_is_used(tmp_path: Path) -> None:
+    """Rules for the hour of a time without a zone were applied to the same clocks with +01:00: 161
+    labels changed and nothing was said, because only the time itself was looked at."""
+    hours = [3, 9, 15, 21] * 25
+    local = [f"2025-03-{1 + k // 4:02}T{hour:02}:10:00" for k, hour in enumerate(hours)]
+    verdict = [int(hour == 3) for hour in hours]
+    (tmp_path / "t.csv").write_text("at\n" + "\n".join(local) + "\n")
+    (tmp_path / "z.csv").write_text("at\n" + "\n".join(t + "+01:00" for t in local) + "\n")
+    rules = stair.summarize(tmp_path / "t.csv", verdict, method="stair", time_parts=True).rules
+    assert [clause.feature for rule in rules for clause in rule.clauses] == ["hour of at"] * 2
+    notes = rules.schema.read(stair.io.read(tmp_path / "z.csv")).notes
+    assert any("had no time zone when the rules were learned" in note for note in notes)
+
+
+def test_labels_with_the_index_of_the_table_in_another_order_are_refused() -> None:
+    """They were matched by their place, without a word: nonsense with F1 0.04."""
+    table = pd.DataFrame({"x": np.arange(40.0)})
+    y = (table["x"] > 30).astype(int)
+    shuffled = y.sample(frac=1, random_state=0)
+    with pytest.raises(StairError, match="the index of the table in another order"):
+        stair.summarize(table, shuffled)
+    with pytest.raises(StairError, match="scores have the index"):
+        stair.summarize(table, scores=shuffled, contamination=0.2)
+    for labels in (y, y.set_axis(range(100, 140)), shuffled.to_numpy(), shuffled.loc[table.index]):
+        assert stair.summarize(table, labels, min_score=0.0) is not None

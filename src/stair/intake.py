@@ -72,6 +72,8 @@ def take_in(
 ) -> Given:
     """Read a table and the verdict about it. Columns are known by the text of their names."""
     labels, scores = _as_name(labels), _as_name(scores)
+    _check_index(data, labels, "labels")
+    _check_index(data, scores, "scores")
     include = None if include is None else io.named(include)
     exclude = io.named(exclude)
     kinds = None if kinds is None else dict(zip(io.named(kinds), kinds.values(), strict=True))
@@ -141,6 +143,20 @@ def read_table(
         chosen = set(names if include is None else include) - set(exclude) | set(held)
         wanted = [name for name in names if name in chosen]
     return io.read(data, table=table, query=query, columns=wanted, texts=texts)
+
+
+def _check_index(data: Any, verdict: Any, name: str) -> None:
+    """pandas knows rows by their index, and a verdict is taken row by row: where both have the same
+    index in another order, one of the two is meant and nobody can tell which."""
+    rows: Any = getattr(data, "index", None)
+    given: Any = getattr(verdict, "index", None)
+    if not (hasattr(rows, "equals") and hasattr(given, "equals")) or rows.equals(given):
+        return
+    if len(rows) == len(given) and set(rows) == set(given):
+        raise StairError(
+            f"{name} have the index of the table in another order; rows are taken one after the "
+            f"other, so give {name}.loc[table.index] or {name}.to_numpy()"
+        )
 
 
 def read_verdict(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -235,6 +235,18 @@ def score_of_classes(
     return f1(hits, int((predicted == positive).sum()), int((codes == positive).sum()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Always:
+    """Says one thing, whatever happens, and answers nothing: a search that is cut short would check
+    other rules than those that are shown."""
+
+    say: Progress
+    text: str
+
+    def __call__(self, _: str) -> None:
+        self.say(self.text)
+
+
 def held_out_scores(
     learn: Learner,
     values: Values,
@@ -255,8 +267,9 @@ def held_out_scores(
     scores = []
     splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
     for number, (train, test) in enumerate(splitter.split(codes, codes), start=1):
-        say(f"checking on rows kept aside: fold {number} of {folds}")
-        rules = learn(values.take(train), codes[train]).rules
+        tell = _Always(say, f"checking on rows kept aside: fold {number} of {folds}")
+        tell("")
+        rules = replace(learn, say=tell)(values.take(train), codes[train]).rules
         predicted = predicted_classes(rules, values.take(test))
         scores.append(score_of_classes(predicted, codes[test], learn.labels.positive))
     return tuple(scores)

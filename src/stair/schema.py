@@ -188,7 +188,7 @@ class Schema:
         said: dict[str, None] = {}  # in order, each once
         for each in fields:
             raw, was = _column(each, frame)
-            if each.part is None and each.type in ("naive", "zoned"):
+            if each.type in ("naive", "zoned"):
                 said.update(dict.fromkeys(_about_zones(each, raw, was)))
             array, n_unread = _read(each, raw, was, strict)
             arrays[each.name] = array

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvicorn
 
+from stair.review.connections import Server
 from stair.review.guard import SERVER, Guard
 
 TOKEN = "the-token-of-these-tests"
@@ -74,7 +75,7 @@ def main() -> None:
     place = socket.create_server(("127.0.0.1", 0))
     port = place.getsockname()[1]
     guard = guarded(f"127.0.0.1:{port}", f"localhost:{port}")
-    server = uvicorn.Server(uvicorn.Config(guard, log_level="warning", **SERVER))
+    server = Server(uvicorn.Config(guard, log_level="warning", **SERVER))
 
     async def serve() -> None:
         serving = asyncio.create_task(server.serve(sockets=[place]))

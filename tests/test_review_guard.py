@@ -509,7 +509,7 @@ def served() -> Iterator[Served]:
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell that can set a limit")
-@pytest.mark.parametrize("limit", [256, 128])
+@pytest.mark.parametrize("limit", [256, 128, 64])
 def test_silent_connections_keep_nobody_away(limit: int, tmp_path: Path) -> None:
     """Three hundred connections that say nothing, or half a request, without a token: the one who
     has it was not answered any more, and the terminal got 250,000 tracebacks."""

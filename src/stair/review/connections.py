@@ -7,21 +7,21 @@ hundred silent connections would keep everybody else away, and the accepting loo
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Final
 
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from stair.review.guard import share_of_descriptors
+
 MOST_CONNECTIONS: Final = 64
+MOST_WAITING: Final = 100
 
 
 def most_connections() -> int:
     """A part of the file descriptors that this process may have; the rest is for files."""
-    try:
-        import resource
-    except ImportError:  # a system without such a limit
-        return MOST_CONNECTIONS
-    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST_CONNECTIONS if allowed < 0 else max(8, min(MOST_CONNECTIONS, allowed // 4))
+    return share_of_descriptors(4, MOST_CONNECTIONS)
 
 
 class Connection(H11Protocol):
@@ -53,3 +53,13 @@ class Connection(H11Protocol):
     def give_way(self) -> None:
         self.connections.discard(self)  # at once, since it may take a moment to be gone
         self.transport.abort()
+
+
+class Server(uvicorn.Server):
+    """asyncio lets as many connections wait as it takes at once. More may wait than may be taken:
+    the system lets a browser try again only after a second."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(MOST_WAITING)

@@ -24,13 +24,28 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
+
+
+def share_of_descriptors(parts: int, most: int) -> int:
+    """How many connections may be open (or taken at once) where a process may have few file
+    descriptors: one of so many parts of them, and never more than `most`."""
+    try:
+        import resource
+    except ImportError:  # a system without such a limit
+        return most
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most if allowed < 0 else max(1, min(most, allowed // parts))
+
+
 SERVER: dict[str, Any] = {
     "server_header": False,
     "proxy_headers": False,  # nobody may say that he is somebody else
     "access_log": False,  # the first address has the token in it
     "ws": "none",
     "http": "stair.review.connections:Connection",
-    "backlog": 32,  # taken at once, each with a file descriptor; the others wait a moment
+    # Taken at once, each with a file descriptor; the others wait a moment. Up to four such lots are
+    # open beside the connections that are known: taken, begun, known, and gone but not yet closed.
+    "backlog": share_of_descriptors(16, 32),
     "h11_max_incomplete_event_size": 1 << 16,
 }
 """What uvicorn is to be started with, so that it adds nothing that the Guard would not say."""

@@ -62,6 +62,8 @@ def serve(
     """
     import uvicorn
 
+    from stair.review.connections import Server
+
     listening = _listen(host, port)
     place = Place(host, listening.getsockname()[1], token or new_token())
     app = Guard(
@@ -69,7 +71,7 @@ def serve(
         cookie=f"stair-{place.port}", most_upload=most_upload,
     )  # fmt: skip
     settings: dict[str, Any] = {**SERVER, "log_level": "warning", "lifespan": "off"}
-    server = uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
+    server = Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
     begin()
     say(place.address)
     if host not in OWN_NAMES:
@@ -97,7 +99,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(100)  # a browser that is quicker than we are waits instead of failing
+        listening.listen()  # a browser that is quicker than we are waits instead of failing
     except (OSError, OverflowError) as error:
         listening.close()
         why = getattr(error, "strerror", None) or str(error)

@@ -117,9 +117,11 @@ def _series(column: Column) -> Any:
     if kind == "whole" and column.form != 2:
         small = all(v is None or -(2**63) <= v < 2**63 for v in values)
         if column.form == 1:
-            return pd.Series(values, dtype="Int64" if small else "UInt64") if small or all(
-                v is None or v >= 0 for v in values
-            ) else pd.Series(values, dtype=object)  # fmt: skip
+            if not small and any(v is not None and v < 0 for v in values):
+                return pd.Series(values, dtype=object)
+            # Not from the list: numpy makes doubles of 0 beside 2**63, before pandas sees them.
+            known = np.array([v or 0 for v in values], dtype="int64" if small else "uint64")
+            return pd.Series(pd.arrays.IntegerArray(known, np.array([v is None for v in values])))
         if full and values and (small or min(values) >= 0):
             return pd.Series(values, dtype="int64" if small else "uint64")
         if all(v is None or abs(v) <= 2**53 for v in values):

@@ -20,9 +20,11 @@ class Axis:
     is_time: bool
 
     def place(self, value: float) -> float:
-        """From 0 to 1. Halves, because a difference of doubles may be infinite."""
+        """From 0 to 1. Halves and logarithms, because a difference or a ratio of doubles may be
+        infinite."""
         if self.log:
-            return math.log(value / self.start) / math.log(self.stop / self.start)
+            start, stop = math.log(self.start), math.log(self.stop)
+            return (math.log(value) - start) / (stop - start)
         return (value / 2 - self.start / 2) / (self.stop / 2 - self.start / 2)
 
     def edges(self, limits: tuple[float, float]) -> list[float]:

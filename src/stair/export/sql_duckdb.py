@@ -43,8 +43,9 @@ def _is_whole(x: str) -> str:
 
 
 def _is_nan(x: str) -> str:
-    """Whether a column of any type has NaN."""
-    nan = f"typeof({x}) IN {_FLOATS} AND substr(CAST({x} AS VARCHAR), 1, 3) = 'nan'"
+    """Whether a column of any type has NaN, which may have a sign. `=` would be answered by the
+    statistics too, where all other values of the file are the same."""
+    nan = f"typeof({x}) IN {_FLOATS} AND contains(CAST({x} AS VARCHAR), 'nan')"
     return f"CASE WHEN {nan} THEN TRUE ELSE FALSE END"
 
 
@@ -55,8 +56,8 @@ class DuckdbColumns(TypedColumns):
     is_real = f"typeof({{x}}) IN {_FLOATS} OR typeof({{x}}) LIKE 'DECIMAL%'"
     as_text = "CAST({x} AS VARCHAR)"
     real_as_text = (
-        f"nullif(regexp_replace(CAST(TRY_CAST({as_text} AS DOUBLE) AS VARCHAR), "
-        "'\\.0$', ''), 'nan')"
+        f"CASE WHEN contains({as_text}, 'nan') THEN NULL ELSE "
+        f"regexp_replace(CAST(TRY_CAST({as_text} AS DOUBLE) AS VARCHAR), '\\.0$', '') END"
     )
     loud = "error({said})"
 

@@ -8,6 +8,7 @@ raise one is a path into JSON that is none, whose text is in the message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -49,7 +50,14 @@ class SqliteColumns(Columns):
             f"CASE WHEN typeof({x}) IN ('text', 'blob') THEN {_loud(x, 'this is no number: ')} "
             f"ELSE {x} END"
         )
-        return plain(value, _number_literal, self.as_double(value))
+        number = plain(value, _number_literal, self.as_double(value))
+
+        def listed(values: Sequence[Any]) -> str:
+            # A whole number beyond 64 bits is a double here, so that it may be none of those.
+            kept = [v for v in values if -(2**63) <= v < 2**63 or float(v) == v]
+            return number.listed(kept) if kept else f"{value} <> {value}"
+
+        return replace(number, listed=listed)
 
     def flag(self, x: str) -> Column:
         number = self.number(x)

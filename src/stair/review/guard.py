@@ -25,7 +25,6 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
-
 def share_of_descriptors(parts: int, most: int) -> int:
     """How many connections may be open (or taken at once) where a process may have few file
     descriptors: one of so many parts of them, and never more than `most`."""

@@ -80,6 +80,7 @@ def distill(
     totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
+    cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
     growth = grow(
         engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
@@ -89,7 +90,6 @@ def distill(
         _worth_most(leaves_of(growth, engine.unit, steps), positive, min_score, default)
         for steps in _steps_to(growth, past)
     ]
-    cells = cells_of(columns, values, labels != default)
     first, places = distinct_rows(cells.codes, labels)
     times = np.bincount(places)
     sums = times

@@ -7,7 +7,7 @@ of its own, the last one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -73,17 +73,25 @@ def cells_of(
     values: NDArray[np.float64],
     is_wanted: NDArray[np.bool_],
     most_bins: int = MOST_BINS,
+    ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
 ) -> Cells:
-    """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered."""
+    """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
+
+    `ranks` gives the rank of each row's value in a column, missing last, where that is known.
+    """
     n_rows, n_columns = values.shape
-    codes = np.empty((n_rows, n_columns), dtype=np.uint16)
+    codes = np.empty((n_rows, n_columns), dtype=np.uint16, order="F")
     n_bins = np.empty(n_columns, dtype=np.int32)
     has_missing = np.zeros(n_columns, dtype=np.bool_)
     smallest, largest = [], []
     for j, column in enumerate(columns):
-        gone = np.isnan(values[:, j])
-        distinct, places = np.unique(values[~gone, j], return_inverse=True)
-        wanted = np.bincount(places[is_wanted[~gone]], minlength=len(distinct))
+        places = _ranks(values[:, j]) if ranks is None else ranks(j)
+        n_places = int(places.max()) + 1 if n_rows else 0
+        distinct = np.empty(n_places)
+        distinct[places] = values[:, j]
+        has_missing[j] = n_places > 0 and np.isnan(distinct[-1])
+        distinct = distinct[: n_places - has_missing[j]]
+        wanted = np.bincount(places[is_wanted], minlength=n_places)[: len(distinct)]
         if column.is_ordered:
             bins = _bins(wanted, most_bins)
             first = np.flatnonzero(np.diff(bins, prepend=-1))
@@ -96,11 +104,13 @@ def cells_of(
             shared = [np.nan] if len(own) < len(distinct) else []
             smallest.append(np.append(distinct[own], shared))
             largest.append(smallest[-1])
-        has_missing[j] = gone.any()
         n_bins[j] = len(smallest[-1]) + has_missing[j]
-        codes[gone, j] = len(smallest[-1])
-        codes[~gone, j] = bins[places]
+        codes[:, j] = np.append(bins, len(smallest[-1])).astype(np.uint16)[places]
     return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    return np.unique(values, return_inverse=True)[1]
 
 
 def distinct_rows(
@@ -108,11 +118,17 @@ def distinct_rows(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows that are equal in all cells and in class are one: the first of each, in the order of
     the table, and to which of these every row belongs."""
-    table = np.column_stack([codes, labels.astype(np.uint64)])
+    columns = [*codes.T, labels]
     # A row as one number; the odds that unlike rows get the same are nil, and are looked at.
-    keys = table @ np.random.default_rng(0).integers(0, 2**64, table.shape[1], np.uint64)
+    keys = np.zeros(len(labels), dtype=np.uint64)
+    for column, factor in zip(
+        columns, np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64), strict=True
+    ):
+        keys += column.astype(np.uint64) * factor
     _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-    if not (table == table[first[places]]).all():
+    same = first[places]
+    if not all(np.array_equal(column, column[same]) for column in columns):
+        table = np.column_stack(columns)
         _, first, places = np.unique(table, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)

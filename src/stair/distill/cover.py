@@ -130,7 +130,7 @@ class Cover:
         self.aim = 0
         self.value = int(self._worth(np.arange(n_rows)).sum())
         self.kernel = boxes(
-            cells.codes, cells.n_bins, cells.is_ordered, cells.has_missing,
+            np.ascontiguousarray(cells.codes), cells.n_bins, cells.is_ordered, cells.has_missing,
             self.gains(np.arange(n_rows)),
         )  # fmt: skip
 

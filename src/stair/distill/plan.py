@@ -176,6 +176,8 @@ def _start(
             shrink(cover, tell)
         rank = cover.length if cover.is_enough() else -cover.value
         starts.append(((not cover.is_enough(), rank), list(cover.rules)))
+        if cover.is_enough() and cover.length <= SHORTEST:
+            break
     cover.become(min(starts, key=lambda start: start[0])[1])
 
 

@@ -81,7 +81,19 @@ class MemoryEngine:
             j: np.unique(values[~np.isnan(values[:, j]), j]).astype(np.int64)
             for j in np.flatnonzero(unordered).tolist()
         }
+        self._entries = entries
+        self._bits_below = module.bits_for(len(labels)) + 1  # a code, then a row, then a label
         self._kernel = module.Kernel(entries, labels, whole, table, n_classes, missing, unordered)
+
+    def ranks(self, j: int) -> NDArray[np.uint32]:
+        """The rank of each row's value among the values of a column, missing last. To be asked for
+        before rows are divided, which moves them."""
+        entries = self._entries[j]
+        ranks = np.empty(len(entries), dtype=np.uint32)
+        rows = entries >> entries.dtype.type(1)
+        rows &= entries.dtype.type((1 << (self._bits_below - 1)) - 1)
+        ranks[rows] = entries >> entries.dtype.type(self._bits_below)
+        return ranks
 
     def root(self) -> Group:
         handle = self._kernel.root()

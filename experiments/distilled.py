@@ -20,16 +20,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import f1_score
-from sklearn.model_selection import RepeatedStratifiedKFold
 
 from experiments import settings
+from experiments.held_out import LABEL_SETS, held_out
 from stair import CART, DistilledStair, FloorNotReached, Stair
 from stair.datasets import load, lof_labels
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FLOOR = 0.8
 FLOORS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-FOLDS, REPEATS = 5, 3
 RIPPER_SECONDS = 120
 
 # Total lengths of the best tree, and of the best outlier rules, of any peer, each with limited
@@ -55,10 +54,14 @@ def main() -> int:
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", FloorNotReached)
     warnings.filterwarnings("ignore", message="Duplicate values")
-    parts = {"lengths": _lengths, "held-out": _held_out, "frontier": _frontier}
+    parts = {"lengths": _lengths, "frontier": _frontier}
     for part in chosen.parts:
-        rows = []
-        for name in chosen.only:
+        rows: list[dict[str, Any]] = []
+        for labels in LABEL_SETS if part == "held-out" else ():
+            if labels.data in chosen.only:
+                print(part, *labels, file=sys.stderr, flush=True)
+                rows.append(held_out(labels, chosen.data_dir))
+        for name in chosen.only if part in parts else ():
             print(part, name, file=sys.stderr, flush=True)
             data = load(name, chosen.data_dir)
             y = lof_labels(data.X, data.n_outliers, 80)
@@ -116,32 +119,6 @@ def _lengths(name: str, X: Any, y: Any) -> list[dict[str, Any]]:
             "refined rules": len(refined.rules_),
             "refined F1": _true(refined, X, y),
             "refined seconds": refined_seconds,
-        }
-    ]
-
-
-def _held_out(name: str, X: Any, y: Any) -> list[dict[str, Any]]:
-    """F1 on rows that were not learned from. Few outliers make one division a matter of luck, so
-    there are several; the largest set has enough for one."""
-    repeats = 1 if len(y) > 100_000 else REPEATS
-    scores: dict[str, list[float]] = {"STAIR": [], "distilled": []}
-    lengths = []
-    splitter = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=0)
-    for train, test in splitter.split(X, y):
-        models = {"STAIR": Stair(), "distilled": DistilledStair()}
-        for key, model in models.items():
-            model.fit(X[train], y[train])
-            scores[key].append(f1_score(y[test], model.predict(X[test])))
-        lengths.append(models["distilled"].rules_.total_length)
-    stair, distilled = (float(np.mean(scores[key])) for key in ("STAIR", "distilled"))
-    return [
-        {
-            "data": name,
-            "STAIR": round(stair, 3),
-            "distilled": round(distilled, 3),
-            "difference": round(distilled - stair, 3),
-            "distilled length": round(float(np.mean(lengths)), 1),
-            "folds": FOLDS * repeats,
         }
     ]
 

@@ -66,6 +66,42 @@ def test_kinds_are_told_by_what_a_column_holds() -> None:
     }
 
 
+@given(
+    st.integers(30, 400),
+    st.floats(0, 0.5),
+    st.sets(st.characters().filter(lambda letter: not letter.isspace()), min_size=2, max_size=30),
+    st.integers(0, 2**32 - 1),
+)
+def test_tokens_that_hardly_repeat_are_left_out(
+    n: int, share: float, alphabet: set[str], seed: int
+) -> None:
+    """One order that stood twice in the file made `order_id in {… 199 more}` the rule, with F1 1.00
+    and length 1: only a column without any repeat was taken for an identifier."""
+    random = np.random.default_rng(seed)
+    letters = sorted(alphabet)
+    tokens = ["id" + "".join(letters[k] for k in random.integers(len(letters), size=24))
+              for _ in range(n)]  # fmt: skip
+    for row in random.permutation(n)[: int(share * n)]:
+        tokens[row] = tokens[random.integers(n)]
+    table = {"x": np.arange(n), "token": _objects(*tokens)}
+    fields, left_out = choose_fields(from_object(table))
+    assert [f.name for f in fields] == ["x"]
+    assert left_out["token"].startswith(("all values differ", "values hardly repeat"))
+    fields, _ = choose_fields(from_object(table), kinds={"token": "category"})
+    assert [f.name for f in fields] == ["x", "token"]
+
+
+def test_a_few_frequent_names_keep_a_column() -> None:
+    """Cities with a long tail: most rows have a name that is worth a rule."""
+    cities = ["Oslo", "Lima", "Rome"] * 30 + [f"village {k}" for k in range(60)]
+    fields, _ = choose_fields(from_object({"city": _objects(*cities)}))
+    assert [f.name for f in fields] == ["city"]
+    fields, left_out = choose_fields(
+        from_object({"x": np.arange(150), "city": _objects(*cities[60:], *cities[90:])})
+    )
+    assert left_out == {"city": "values hardly repeat, 63 different ones in 150 rows"}
+
+
 def test_what_a_person_says_comes_first() -> None:
     """include, exclude and kinds override the guess; a column that was named is never dropped."""
     fields, left_out = choose_fields(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast, get_args
@@ -28,6 +29,12 @@ from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 MAX_TERMS: Final = 50
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
+
+# A column of categories most of whose rows have a value that fewer rows than this share is an
+# identifier.
+ROWS_A_VALUE: Final = 5
+# Up to so many rows nothing can be said of that.
+FEW_ROWS: Final = 20
 
 # The shape of a time; whether there is such a day is another question.
 ISO_TIME = re.compile(
@@ -163,11 +170,24 @@ def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     if kind in ("number", "time") and raw.dtype.kind != "O":
         constant = bool((seen == seen[0]).all())
     else:
-        distinct = len(set(seen.tolist()))
-        constant = distinct == 1
-        if kind == "category" and distinct == n_seen and n_seen > 20:
-            return "all values differ"
+        counts = Counter(seen.tolist())
+        constant = len(counts) == 1
+        if kind == "category" and (why := why_identifier(counts.values())) is not None:
+            return why
     return "all values are the same" if constant and n_seen == len(raw) else None
+
+
+def why_identifier(counts: Collection[int]) -> str | None:
+    """Why a column whose values occur so many times each is an identifier: a list of its values
+    would be a memory of these rows. None where it is none."""
+    n_rows = sum(counts)
+    if n_rows <= FEW_ROWS:
+        return None
+    if 2 * sum(n for n in counts if n < ROWS_A_VALUE) <= n_rows:
+        return None
+    if len(counts) == n_rows:
+        return "all values differ"
+    return f"values hardly repeat, {len(counts):,} different ones in {n_rows:,} rows"
 
 
 # --- tables of codes --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch
 from stair.schema import Field, unread_in_words
-from stair.table import ISO_TIME, TRUE_TIMES, WORDS_IN_TEXT, are_times, fields_among
+from stair.table import ISO_TIME, TRUE_TIMES, WORDS_IN_TEXT, are_times, fields_among, why_identifier
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 # The different texts of a column are kept up to so many characters together.
@@ -185,8 +185,8 @@ class Profile:
         n_distinct = self._n_distinct()
         if kind == "category" and n_distinct is None:
             return TOO_MANY
-        if kind == "category" and n_distinct == n_seen > 20:
-            return "all values differ"
+        if kind == "category" and (why := why_identifier((self.words or {}).values())) is not None:
+            return why
         return "all values are the same" if n_distinct == 1 and not self.n_missing else None
 
     def _n_distinct(self) -> int | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stair.errors import StairError
-from stair.gate import say
+from stair.gate import check_folder, say
 
 MARKS = ("experiments/settings.toml", "experiments/run.py", "src/stair/cli.py")
 
@@ -34,6 +34,7 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """The paper's experiments again, from a checkout; goes on where it was stopped."""
+    check_folder(output)
     claims = experiments().reproduce(
         questions or ("all",), data_dir=data_dir, traffic=thursday, output=output, quick=quick,
         fresh=fresh, jobs=jobs, quiet=quiet,

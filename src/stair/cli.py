@@ -43,8 +43,15 @@ app = typer.Typer(
 
 FLOOR_NOT_REACHED = 1
 
-File = Annotated[Path, typer.Argument(help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite.")]
-Rules = Annotated[Path, typer.Argument(help="Rules saved with summarize --json.")]
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite; - is CSV from standard input."
+    ),
+]
+Rules = Annotated[
+    Path, typer.Argument(help="Rules saved with summarize --json; - is standard input.")
+]
 TableName = Annotated[str | None, typer.Option("--table", help="A table of a database file.")]
 Query = Annotated[str | None, typer.Option(help="A query on a database file.")]
 
@@ -185,16 +192,25 @@ def summarize(
         ),
     ] = 100_000,
     json: Annotated[
-        Path | None, typer.Option(help="Write the rules as JSON.", rich_help_panel="Output")
+        Path | None,
+        typer.Option(
+            help="Write the rules as JSON; - is standard output.", rich_help_panel="Output"
+        ),
     ] = None,
     sql: Annotated[
-        Path | None, typer.Option(help="Write the rules as SQL.", rich_help_panel="Output")
+        Path | None,
+        typer.Option(
+            help="Write the rules as SQL; - is standard output.", rich_help_panel="Output"
+        ),
     ] = None,
     dialect: Annotated[
         str, typer.Option(help="duckdb, postgres, sqlite, …", rich_help_panel="Output")
     ] = "duckdb",
     html: Annotated[
-        Path | None, typer.Option(help="Write a report as HTML.", rich_help_panel="Output")
+        Path | None,
+        typer.Option(
+            help="Write a report as HTML; - is standard output.", rich_help_panel="Output"
+        ),
     ] = None,
     examples: Annotated[
         int,
@@ -224,12 +240,15 @@ def summarize(
         raise StairError("--examples are rows in the report; name it with --html report.html")
     if examples < 0:
         raise StairError(f"--examples {examples}; expected 0 or more")
+    if file == gate.DASH and (engine == "dask" or work is not None):
+        raise StairError("--engine dask and --work are for files that stay; name one instead of -")
+    source = gate.to_read(file)
     with (
         ProgressLine(quiet=quiet, keeps=SHORTENING) as progress,
         gate.keeping(progress.keep),
     ):
         summary = learn(
-            file,
+            source,
             labels=label,
             scores=score,
             contamination=contamination,
@@ -242,12 +261,12 @@ def summarize(
             min_outliers=min_outliers,
             effort=cast(Any, effort),
             time_limit=time_limit,
-            n_partitions=_partitions(partitions),
+            n_partitions=gate.partitions(partitions),
             locality=LOCALITY if locality is None else locality,
             floor_on=cast(Any, floor_on),
             include=include or None,
             exclude=exclude or (),
-            kinds=_kinds(kind or []),
+            kinds=gate.kinds(kind or []),
             time_parts=time_parts,
             table=table,
             query=query,
@@ -262,16 +281,14 @@ def summarize(
             client=scheduler,
         )
     if json is not None:
-        summary.to_json(json)
+        summary.to_json(gate.to_write(json, "json"))
     if sql is not None:
-        summary.to_sql(_table_of(file), sql, dialect)
+        summary.to_sql(_table_of(file), gate.to_write(sql, "sql"), dialect)
     if html is not None:
-        summary.to_html(html, examples)
+        summary.to_html(gate.to_write(html, "html"), examples)
     if not quiet:
         _show(summary, every)
-        written = [str(path) for path in (json, sql, html) if path is not None]
-        if written:
-            gate.say(f" Wrote {', '.join(written)}.")
+        _tell(json, sql, html)
     if not summary.floor_reached:
         gate.say(f"stair: {_floor_message(summary)}", is_error=True)
         raise typer.Exit(FLOOR_NOT_REACHED)
@@ -283,7 +300,11 @@ def apply(
     file: File,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to write the rows, as its ending says."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write the rows, as its ending says; - is CSV to standard output.",
+        ),
     ] = None,
     table: TableName = None,
     query: Query = None,
@@ -295,31 +316,38 @@ def apply(
     from stair.apply import apply_rules, coverage_table
     from stair.progress import ProgressLine
 
+    source = gate.to_read(file)
     with ProgressLine(quiet=quiet) as progress:
         saved = _saved(rules)
-        progress(f"reading {file.name}")
-        frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
+        progress(f"reading {source.name}")
+        frame = io.read(source, table=table, query=query, texts=saved.rules.schema.texts())
         progress("applying the rules")
         applied = apply_rules(saved, frame)
         if output is not None:
-            io.write_with(output, file, frame, applied.columns, table=table, query=query)
+            target = gate.to_write(output, "table")
+            io.write_with(target, source, frame, applied.columns, table=table, query=query)
     if not quiet:
         gate.say(coverage_table(saved, applied, frame.source, _width()))
         for note in (*saved.notes, *applied.notes):
             gate.say(f" Note: {note}.")
-        if output is not None:
-            gate.say(f" Wrote {output}.")
+        _tell(output)
 
 
 @app.command()
 def export(
-    rules: Annotated[Path | None, typer.Argument(help="Rules saved with summarize --json.")] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Argument(help="Rules saved with summarize --json; - is standard input."),
+    ] = None,
     to: Annotated[
         str,
         typer.Option(help="text, markdown, json, sql, pandas, polars, python, onnx or pmml."),
     ] = "text",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write it; else it is printed.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Where to write it, - for standard output; else it is printed."
+        ),
     ] = None,
     dialect: Annotated[
         str,
@@ -352,7 +380,7 @@ def export(
             raise StairError("ONNX is not text; say where to write it with --output FILE")
         content = kinds.export(_saved(rules), to, table, dialect, form)
     if output is not None:
-        io.atomic_write(output, content)
+        io.atomic_write(gate.to_write(output, to), content)
     elif isinstance(content, str):
         gate.hand_over(content)
 
@@ -366,11 +394,12 @@ def explain(
     query: Query = None,
 ) -> None:
     """Why one row is, or is not, an outlier by the rules."""
+    gate.check_files([rules, file], [])
     from stair import io
     from stair.apply import explain_row
 
     saved = _saved(rules)
-    frame = io.read(file, table=table, query=query, texts=saved.rules.schema.texts())
+    frame = io.read(gate.to_read(file), table=table, query=query, texts=saved.rules.schema.texts())
     gate.say(explain_row(saved, frame, row))
 
 
@@ -387,6 +416,7 @@ def demo(
     from stair.progress import ProgressLine
     from stair.summary import summarize as learn
 
+    gate.check_folder(output)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
     data = payments()
@@ -420,18 +450,25 @@ def demo(
 
 
 def _show(summary: Summary, every: bool) -> None:
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colour = gate.speech().isatty() and not os.environ.get("NO_COLOR")
     gate.say(summary.to_text(_width(), every_rule=every, colour=colour), is_shown_so=True)
 
 
 def _width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+    return shutil.get_terminal_size((80, 24)).columns if gate.speech().isatty() else 80
+
+
+def _tell(*written: Path | None) -> None:
+    """Which files were written."""
+    names = [str(path) for path in written if path not in (None, gate.DASH)]
+    if names:
+        gate.say(f" Wrote {', '.join(names)}.")
 
 
 def _table_of(file: Path) -> str:
-    """What to call the data in SQL: as the file, unless that is a pattern."""
+    """What to call the data in SQL: as the file, unless that is a pattern or has no name."""
     name = file.name.split(".")[0]
-    return "data" if not name or set("*?[") & set(name) else name
+    return "data" if not name or file == gate.DASH or set("*?[") & set(name) else name
 
 
 def _floor_message(summary: Summary) -> str:
@@ -448,30 +485,10 @@ def _floor_message(summary: Summary) -> str:
     )
 
 
-def _partitions(given: str) -> Any:
-    from stair.errors import StairError
-
-    if given == "auto" or given.isdecimal():
-        return given if given == "auto" else int(given)
-    raise StairError(f"--partitions {given}; expected a whole number or auto")
-
-
-def _kinds(given: list[str]) -> dict[str, str]:
-    from stair.errors import StairError
-
-    kinds = {}
-    for each in given:
-        name, equals, kind = each.rpartition("=")
-        if not equals or not name:
-            raise StairError(f"--kind {each}; expected COLUMN=KIND, as in --kind zip=category")
-        kinds[name] = kind
-    return kinds
-
-
 def _saved(path: Path) -> SavedRules:
     from stair.export import load
 
-    return load(path)
+    return load(gate.to_read(path))
 
 
 app.command()(review)

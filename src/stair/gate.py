@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +26,24 @@ _USAGE: Final[Any] = typer.BadParameter.__base__  # of whichever click typer bri
 def share_or_number(text: str) -> int | float:
     """A whole number as an int, anything else as a float: "1" is one row, "0.1" a tenth."""
     return int(text) if text.strip().lstrip("+-").isdecimal() else float(text)
+
+
+def partitions(given: str) -> Any:
+    """A whole number of them, or the word auto."""
+    if given == "auto" or given.isdecimal():
+        return given if given == "auto" else int(given)
+    raise StairError(f"--partitions {given}; expected a whole number or auto")
+
+
+def kinds(given: Sequence[str]) -> dict[str, str]:
+    """COLUMN=KIND, each as one entry."""
+    found = {}
+    for each in given:
+        name, equals, kind = each.rpartition("=")
+        if not equals or not name:
+            raise StairError(f"--kind {each}; expected COLUMN=KIND, as in --kind zip=category")
+        found[name] = kind
+    return found
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -51,8 +71,9 @@ _KNOWN: Final = frozenset(_OTHERS).union(*_ENDINGS.values())
 def check_files(reads: Sequence[Path | None], writes: Sequence[tuple[Path | None, str]]) -> None:
     """Before any work: each output (a path and its kind) can be written, is named as what it will
     be, and is neither an input nor another output, by whatever name."""
+    _check_streams(reads, writes)
     taken: list[tuple[Path, str]] = []
-    outputs = [(path, kind) for path, kind in writes if path is not None]
+    outputs = [(path, kind) for path, kind in writes if path is not None and path != DASH]
     if outputs:
         from stair.io.writing import is_device
 
@@ -120,6 +141,101 @@ def _check_ending(path: Path, kind: str) -> None:
         )
 
 
+# --- standard input and output ----------------------------------------------------------------
+
+DASH: Final = Path("-")
+"""Standard input in place of a file to read, standard output in place of one to write."""
+
+
+class _Piped:
+    """What one command reads from standard input and writes to standard output, as files: readers
+    look at a table more than once, and writers give all of it or nothing."""
+
+    def __init__(self) -> None:
+        self.is_output = False  # then nothing else is said on standard output
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._written: Path | None = None
+
+    def file(self, name: str) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="stair-", ignore_cleanup_errors=True)
+        return Path(self._folder.name) / name
+
+    def take_in(self) -> Path:
+        from stair.io.text import PIPED
+
+        spooled = self.file(PIPED)
+        try:
+            with spooled.open("wb") as file:
+                while block := sys.stdin.buffer.read1(1 << 20):  # one Ctrl-D is the end
+                    file.write(block)
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            raise StairError(
+                f"cannot keep standard input in the folder {spooled.parent.parent}: {why}"
+            ) from None
+        return spooled
+
+    def give_out(self, kind: str) -> Path:
+        self._written = self.file("standard output.csv" if kind == "table" else "standard output")
+        return self._written
+
+    def hand_over(self) -> None:
+        """What was written, byte by byte; only a terminal gets it as it can be shown."""
+        if self._written is None:
+            return
+        with self._written.open("rb") as file, _output_in_words():
+            if sys.stdout.isatty():
+                text = file.read().decode("utf-8", "backslashreplace")
+                sys.stdout.write(visible(text, lines=True))
+            else:
+                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+            sys.stdout.flush()
+
+    def close(self) -> None:
+        """Leave nothing behind, neither files nor what was asked for."""
+        folder = self._folder
+        self.is_output, self._folder, self._written = False, None, None
+        if folder is not None:
+            folder.cleanup()
+
+
+_piped = _Piped()
+
+
+def _check_streams(reads: Sequence[Path | None], writes: Sequence[tuple[Path | None, str]]) -> None:
+    kinds = [kind for path, kind in writes if path == DASH]
+    for what, n_given in (("input", list(reads).count(DASH)), ("output", len(kinds))):
+        if n_given > 1:
+            raise StairError(
+                f"- is standard {what}, which is there once; name a file in place of one of them"
+            )
+    if "review" in kinds:
+        raise StairError("- is standard output, where no verdicts can be kept; name a file")
+    _piped.is_output = bool(kinds)
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse standard output where a folder is to be written."""
+    if path == DASH:
+        raise StairError("- is standard output; expected the name of a folder")
+
+
+def to_read(path: Path) -> Path:
+    """The file to read: as it was given, or one that holds all of standard input."""
+    return _piped.take_in() if path == DASH else path
+
+
+def to_write(path: Path, kind: str) -> Path:
+    """The file to write: as it was given, or one that goes to standard output at the end."""
+    return _piped.give_out(kind) if path == DASH else path
+
+
+def speech() -> TextIO:
+    """The stream for people: not the one that a program is waiting at for an output."""
+    return sys.stderr if _piped.is_output else sys.stdout
+
+
 # --- text -------------------------------------------------------------------------------------
 
 _IN_ASCII: Final = {
@@ -144,15 +260,31 @@ def say(text: str, *, end: str = "\n", is_error: bool = False, is_shown_so: bool
 
     `is_shown_so`: it was made visible before, and the escapes in it are our own colours.
     """
-    stream = sys.stderr if is_error else sys.stdout
-    try:
+    stream = sys.stderr if is_error else speech()
+    with _errors_unheard() if stream is sys.stderr else _output_in_words():
         stream.write((text if is_shown_so else visible(text, lines=True)) + end)
         stream.flush()
+
+
+@contextlib.contextmanager
+def _errors_unheard() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError):
+        _silence(sys.stderr)
+
+
+@contextlib.contextmanager
+def _output_in_words() -> Iterator[None]:
+    """A reader that goes away is no trouble; all else that keeps us from writing is."""
+    try:
+        yield
+    except BrokenPipeError:
+        _silence(sys.stdout)
     except (OSError, ValueError) as error:
-        _silence(stream)
-        if not is_error and not isinstance(error, BrokenPipeError):
-            why = getattr(error, "strerror", None) or "it is closed"
-            raise StairError(f"cannot write to standard output: {why.lower()}") from None
+        _silence(sys.stdout)
+        why = getattr(error, "strerror", None) or "it is closed"
+        raise StairError(f"cannot write to standard output: {why.lower()}") from None
 
 
 def hand_over(content: str) -> None:
@@ -195,7 +327,9 @@ def run(command: Callable[[], int | None]) -> int:
     _open_streams()
     with _signals() as received:
         try:
-            code = command() or 0
+            with contextlib.closing(_piped):
+                code = command() or 0
+                _piped.hand_over()
             sys.stdout.flush()
         except StairError as error:
             code = _refused(str(error))

@@ -14,7 +14,7 @@ from stair.io.excel import open_excel
 from stair.io.frame import Frame, Opened, Source, make_frame, unique_names
 from stair.io.jsonlines import open_json_lines
 from stair.io.packages import reason
-from stair.io.text import find_text
+from stair.io.text import PIPED, find_text
 
 _KNOWN = (
     ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .pq, .xlsx, "
@@ -152,6 +152,8 @@ def no_such_file(path: Path) -> str:
 
 def ending_of(path: Path) -> str:
     """What a file is by its name: ".csv" also for .csv.gz; refused where we do not know it."""
+    if path.name == PIPED:
+        return ".csv"
     endings = [s.lower() for s in path.suffixes[-2:]]
     zipped = endings[-1:] == [".gz"]
     ending = "".join(endings[-2:-1] if zipped else endings[-1:])

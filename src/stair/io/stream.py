@@ -21,6 +21,7 @@ from stair.io.frame import unique_names
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
 from stair.io.reading import no_such_file
 from stair.io.stream_csv import csv_query
+from stair.io.text import PIPED
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
 DUCKDB = frozenset({".duckdb", ".ddb", ".db"})
@@ -57,10 +58,11 @@ def files_of(source: str | os.PathLike[str]) -> list[Part]:
             raise StairError(f'no file matches "{source}"; expected at least one.')
     else:
         raise StairError(no_such_file(path))
-    endings = {p.suffix.lower() for p in found}
-    if len({_format(ending) for ending in endings}) > 1:
+    formats = {_format(p) for p in found}
+    if len(formats) > 1:
+        endings = {p.suffix.lower() for p in found}
         raise StairError(f"{source} mixes {folded(sorted(endings))} files; expected one kind.")
-    if _format(next(iter(endings))) is None:
+    if formats == {None}:
         raise StairError(
             f"{found[0].name} cannot be read in parts; expected .parquet, .csv or .duckdb files."
         )
@@ -71,7 +73,8 @@ def _matching(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - a pattern may be absolute
 
 
-def _format(ending: str) -> str | None:
+def _format(path: Path) -> str | None:
+    ending = ".csv" if path.name == PIPED else path.suffix.lower()
     for name, endings in (("parquet", PARQUET), ("csv", CSV), ("duckdb", DUCKDB)):
         if ending in endings:
             return name
@@ -234,7 +237,7 @@ def open_stream(
         missing = "duckdb" if duckdb is None else "pyarrow"
         raise StairError(f"the engine duckdb needs {missing}: pip install 'stair[scale]'")
     parts = files_of(source)
-    kind = _format(Path(parts[0].path).suffix.lower())
+    kind = _format(Path(parts[0].path))
     if kind != "duckdb" and (table is not None or query is not None):
         raise StairError("table= and query= are for a database file, but these are none")
     config = dict(NO_EXTENSIONS)

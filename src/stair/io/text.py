@@ -19,6 +19,7 @@ from stair.errors import StairError
 HEAD = 1 << 20
 BLOCK = 1 << 22
 LONGEST_LINE = 1 << 25
+PIPED = "standard input"  # the name of a file that holds all of it: CSV, for it has no ending
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def find_text(path: Path, start: bytes, encoding: str | None, whole: bool) -> Te
         why = why or problem
     for first, what in _OTHER_FILES.items():
         if start.startswith(first):
-            raise StairError(f"{path.name} is {what}, not text; check its ending.")
+            raise StairError(f"{path.name} is {what}, not text; {_advice(path.name)}.")
     raise StairError(
         f"{path.name} is not text in UTF-8, UTF-16 or Windows-1252 ({why}); "
         f"if it is text, pass encoding=."
@@ -135,7 +136,11 @@ def _check_disguise(name: str, start: bytes) -> None:
             f"sign in."
         )
     if first.startswith(b"%pdf-"):
-        raise StairError(f"{name} is a PDF, not a table; check its ending.")
+        raise StairError(f"{name} is a PDF, not a table; {_advice(name)}.")
+
+
+def _advice(name: str) -> str:
+    return "check its ending" if name != PIPED else "save it to a file with its own ending"
 
 
 def _explicit_text(path: Path, zipped: bool, encoding: str, whole: bool) -> TextFile:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stair.gate import check_files, say, share_or_number
+from stair.gate import DASH, check_files, say, share_or_number
 
 _VERDICT, _RULES, _PAGE = "Verdict", "Rules", "Page"
 
@@ -114,6 +114,8 @@ def review(
         raise StairError(f"--max-upload {max_upload}; expected megabytes, at least 1")
     if token is not None and len(token) < 16:
         raise StairError("the token has fewer than 16 characters; leave it out for a random one")
+    if DASH in given:
+        raise StairError("a review keeps verdicts beside its table; name a file in place of -")
     for path in given:
         if not path.is_file():
             raise StairError(f"there is no file {path}")

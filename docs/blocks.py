@@ -9,7 +9,7 @@ Each document starts in a folder with payments.csv and new_payments.csv. Its blo
 - `text` right after it is what it prints, and so is a comment behind `print(…)`;
 - `sh` are commands, one on each line: those of `stair` run, `stair review` until its page is there,
   and of the others it is looked up whether what they speak of (a target of make, an extra of pip, a
-  module) is there;
+  module) is there; `<` and `|` are as in a shell, but that `jq` only sees whether it gets JSON;
 - `console` are commands behind a dollar sign with what they print;
 - `text` anywhere else is a picture.
 """
@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import difflib
 import io
+import json
 import os
 import re
 import shlex
@@ -122,24 +123,44 @@ def _without_blanks(lines: list[str]) -> str:
 
 
 def _command(line: str, where: str) -> str:
-    """What a command prints. 1 means that the floor was not reached, which is no error."""
-    words = shlex.split(line)
+    """What a command prints, or the last one of a pipe."""
+    printed, given = "", b""
+    for part in line.split(" | "):
+        words = shlex.split(part)
+        if words[-2:-1] == ["<"]:
+            if not Path(words[-1]).is_file():
+                raise BlockError(f"{where}: there is no file {words[-1]}")
+            given, words = Path(words[-1]).read_bytes(), words[:-2]
+        printed, given = _part(words, given, where)
+    return printed
+
+
+def _part(words: list[str], given: bytes, where: str) -> tuple[str, bytes]:
+    """What a command prints, and what of it is for the next one. 1 means that the floor was not
+    reached, which is no error."""
     if not words:
-        return ""
+        return "", b""
+    if words[0] == "jq":
+        try:
+            json.loads(given)
+        except ValueError as error:
+            raise BlockError(f"{where}: jq gets no JSON: {error}") from None
+        return "", b""
     if words[0] != "stair":
         _look_up(words, where)
-        return ""
+        return "", b""
     if words[1:2] == ["review"]:
         _until_the_page_is_there(words, where)
-        return ""
+        return "", b""
     from typer.testing import CliRunner
 
     from stair.cli import app
 
-    done = CliRunner().invoke(app, words[1:], env={"NO_COLOR": "1", "COLUMNS": "80"})
+    environment = {"NO_COLOR": "1", "COLUMNS": "80"}
+    done = CliRunner().invoke(app, words[1:], input=given, env=environment)
     if done.exit_code not in (0, 1) or not isinstance(done.exception, SystemExit | None):
-        raise BlockError(f"{where}: {line}: {done.output}") from done.exception
-    return done.output
+        raise BlockError(f"{where}: {shlex.join(words)}: {done.output}") from done.exception
+    return done.output, done.stdout_bytes
 
 
 def _until_the_page_is_there(words: list[str], where: str) -> None:

@@ -133,6 +133,8 @@ def command() -> str:
         f"{group.help}\n",
         "Exit codes: 0 done, 1 the floor was not reached (the rules are still written), 2 bad"
         " input, said in one sentence.\n",
+        "`-` is standard input in place of a file to read and standard output in place of one to"
+        " write; `python -m stair` is the same command.\n",
     ]
     for name, each in group.commands.items():
         usage = " ".join(["stair", name, *_arguments(each)])

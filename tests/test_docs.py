@@ -45,7 +45,9 @@ def test_there_is_something_to_run() -> None:
     [
         ("```python\nprint(1)  # 2\n```\n", "should print '2'"),
         ("```sh\nstair explain\n```\n", "Missing argument"),
+        ("```sh\nstair export - < nothing.json\n```\n", "nothing.json"),
         ("```sh\nmake coffee\n```\n", "make coffee"),
+        ("```sh\nstair --version | jq .\n```\n", "jq gets no JSON"),
         ("```sh\npip install 'stair[coffee]'\n```\n", "coffee"),
         ("```\nwhat is this\n```\n", "a block of nothing"),
     ],

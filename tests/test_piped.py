@@ -210,6 +210,7 @@ def test_bad_input_is_called_standard_input(tmp_path: Path, given: bytes, messag
         ("stair apply rules.json - -o - < in.csv 2> /dev/full", 0, ""),
         ("stair apply rules.json - -q -o - < in.csv >&-", 0, ""),
         ("stair summarize - --label y <&-", 2, "standard input is empty"),
+        ("ulimit -f 8; stair summarize - --label y < long.csv", 2, "cannot keep standard input in"),
     ],
 )  # fmt: skip
 def test_streams_that_end_early(folder: Path, line: str, code: int, said: str) -> None:

@@ -165,9 +165,10 @@ class _Piped:
         from stair.io.text import PIPED
 
         spooled = self.file(PIPED)
+        stream: Any = sys.stdin.buffer
         try:
             with spooled.open("wb") as file:
-                while block := sys.stdin.buffer.read1(1 << 20):  # one Ctrl-D is the end
+                while block := stream.read1(1 << 20):  # unlike read: one Ctrl-D is the end
                     file.write(block)
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
@@ -204,15 +205,15 @@ _piped = _Piped()
 
 
 def _check_streams(reads: Sequence[Path | None], writes: Sequence[tuple[Path | None, str]]) -> None:
-    kinds = [kind for path, kind in writes if path == DASH]
-    for what, n_given in (("input", list(reads).count(DASH)), ("output", len(kinds))):
+    piped = [kind for path, kind in writes if path == DASH]
+    for what, n_given in (("input", list(reads).count(DASH)), ("output", len(piped))):
         if n_given > 1:
             raise StairError(
                 f"- is standard {what}, which is there once; name a file in place of one of them"
             )
-    if "review" in kinds:
+    if "review" in piped:
         raise StairError("- is standard output, where no verdicts can be kept; name a file")
-    _piped.is_output = bool(kinds)
+    _piped.is_output = bool(piped)
 
 
 def check_folder(path: Path | None) -> None:

@@ -47,6 +47,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def test_several_labels_may_mean_outlier(tmp_path: Path) -> None:
+    """`--positive a --positive b` kept the last, and said nothing."""
+    rows = [
+        f"{n},{'a' if n > 180 else 'b' if n < 20 else 'c' if n % 2 else 'd'}" for n in range(200)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["x,kind", *rows]))
+    done = run("summarize", "t.csv", "--label", "kind", "--positive", "a", "--positive", "b",
+               cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert 'kind = "a" or "b", against the 2 other values' in done.stdout
+    assert "39 outliers" in done.stdout and "F1 1.00" in done.stdout
+
+
 def test_summarize_prints_a_table_and_writes_what_was_asked(folder: Path) -> None:
     """Figures, rules and what is not explained, within 80 characters, and nothing on stderr."""
     text = (folder / "out.txt").read_text()

@@ -747,3 +747,26 @@ def test_importing_needs_numpy_alone() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_several_values_may_mean_outlier() -> None:
+    """`--positive Botnet --positive Heartbleed` kept the last one, and said nothing."""
+    values = ["BENIGN", "Botnet", None, "Heartbleed", "Portscan", "BENIGN"]
+    labels = read_labels(values, positive=["botnet", "Heartbleed"], name="Label")
+    assert labels.codes.tolist() == [0, 1, -1, 1, 0, 0]
+    assert labels.meaning == 'Label = "Botnet" or "Heartbleed", against the 2 other values'
+    same = read_labels(values, positive=("Heartbleed", "Botnet", "Botnet"), name="Label")
+    assert same.codes.tolist() == labels.codes.tolist() and same.meaning == labels.meaning
+
+
+@pytest.mark.parametrize(
+    ("positive", "said"),
+    [
+        (["a", "b", "c"], "names all values"),
+        ([], "names no value"),
+        (["a", "d"], "positive='d' is not a value"),
+    ],
+)
+def test_outliers_that_leave_nothing_are_refused(positive: list[str], said: str) -> None:
+    with pytest.raises(StairError, match=said):
+        read_labels(list("abc"), positive=positive)

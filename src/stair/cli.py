@@ -100,8 +100,10 @@ def summarize(
         str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel="Verdict")
     ] = None,
     positive: Annotated[
-        str | None,
-        typer.Option(help="The label that means outlier.", rich_help_panel="Verdict"),
+        list[str] | None,
+        typer.Option(
+            help="The label that means outlier; may be repeated.", rich_help_panel="Verdict"
+        ),
     ] = None,
     method: Annotated[
         str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
@@ -253,7 +255,7 @@ def summarize(
             scores=score,
             contamination=contamination,
             detector=detector,
-            positive=positive,
+            positive=positive or None,
             method=method,
             min_score=min_score,
             max_rule_length=max_rule_length,

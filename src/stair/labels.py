@@ -74,8 +74,9 @@ def read_labels(
 
     Two values become inlier and outlier, so that 0/1 and "ok"/"fraud" lead to the same rules. Where
     the coding leaves open which value is the outlier, a note says which was taken and how to say
-    otherwise. More than two values stay classes of their own, unless `positive` picks one of them.
-    Where the values are the different ones of a larger table, `counts` says how often each occurs.
+    otherwise. More than two values stay classes of their own, unless `positive` picks one of them
+    or several. Where the values are the different ones of a larger table, `counts` says how often
+    each occurs.
     """
     column = f'the label column "{name}"'
     found, codes = distinct_values(values, column)
@@ -97,17 +98,18 @@ def read_labels(
             + (hint if n_missing else "")
         )
     if positive is not None:
-        at = _position_of(positive, found, column)
-        meaning = f"{name} = {said(found[at])}"
-        if len(found) > 2:
-            meaning += f", against the {len(found) - 1} other values"
-        return _two_sided(codes, at, meaning, notes)
+        outliers = _positions_of(positive, found, column)
+        meaning = f"{name} = {' or '.join(said(found[at]) for at in outliers)}"
+        n_others = len(found) - len(outliers)
+        if n_others > 1:
+            meaning += f", against the {n_others} other values"
+        return _two_sided(codes, outliers, meaning, notes)
     _check_are_labels(found, column)
     if len(found) == 2:
         at, guess = outlier_of_two(found, frequency.tolist(), name=name)
         if guess:
             notes += (guess,)
-        return _two_sided(codes, at, f"{name} = {said(found[at])}", notes)
+        return _two_sided(codes, [at], f"{name} = {said(found[at])}", notes)
     order = _sorted(found)
     rank = np.empty(len(found) + 1, dtype=np.int32)
     rank[order] = np.arange(len(found), dtype=np.int32)
@@ -314,6 +316,22 @@ def _check_are_labels(found: Sequence[Value], column: str) -> None:
         )
 
 
+def _positions_of(positive: Any, found: Sequence[Value], column: str) -> list[int]:
+    """Where the values are that the caller calls outliers: one of them, or several."""
+    named = [positive]
+    if isinstance(positive, list | tuple | set | frozenset | np.ndarray):
+        named = list(positive)
+    places = {_position_of(each, found, column) for each in named}
+    outliers = [at for at in _sorted(found) if at in places]
+    if not outliers or len(outliers) == len(found):
+        which = "names no value" if not outliers else "names all values"
+        raise StairError(
+            f"positive {which} of {column}, so there is nothing to tell apart. "
+            f"Values: {folded([found[i] for i in _sorted(found)])}."
+        )
+    return outliers
+
+
 def _position_of(positive: Any, found: Sequence[Value], column: str) -> int:
     """Where the value is that the caller calls the outlier: as it is, as a number, or as text."""
     canonical = _canonical(positive)
@@ -387,9 +405,9 @@ def _side(word: str) -> int:
 
 
 def _two_sided(
-    codes: NDArray[np.int64], outlier: int, meaning: str, notes: tuple[str, ...]
+    codes: NDArray[np.int64], outliers: Sequence[int], meaning: str, notes: tuple[str, ...]
 ) -> Labels:
-    sides = np.where(codes < 0, -1, codes == outlier).astype(np.int32)
+    sides = np.where(codes < 0, -1, np.isin(codes, outliers)).astype(np.int32)
     return Labels(sides, TWO_CLASSES, 1, meaning, notes)
 
 

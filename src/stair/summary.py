@@ -273,8 +273,8 @@ def summarize(
         For method "distilled": see `stair.DistilledStair`.
     n_partitions, locality, floor_on
         For method "local": see `stair.LocalStair`.
-    positive : value, optional
-        The label that means outlier.
+    positive : value or list of values, optional
+        The label that means outlier, or several.
     include, exclude : list of column names
         What the rules may speak of; what they may not.
     kinds : dict

@@ -230,7 +230,8 @@ def certificate_in_words(summary: Summary) -> list[str]:
     if certificate.cut_short:
         lines.append("The search was cut short: there may be shorter rules.")
     if certificate.bound:
-        looked_at = f"{certificate.n_candidates:,} candidate rules"
+        n_candidates = certificate.n_candidates
+        looked_at = f"{n_candidates:,} candidate rule{'' if n_candidates == 1 else 's'}"
         lines.append(
             f"The shortest choice among {looked_at}."
             if certificate.bound >= length

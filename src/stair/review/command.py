@@ -39,7 +39,9 @@ def review(
         str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel=_VERDICT)
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="The label that means outlier.", rich_help_panel=_VERDICT)
+        list[str] | None,
+        typer.Option(help="The label that means outlier; may be repeated.",
+                     rich_help_panel=_VERDICT),
     ] = None,
     method: Annotated[
         str,
@@ -127,7 +129,7 @@ def review(
     if given:
         wanted = Wanted(
             given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
-            contamination=contamination, detector=detector, positive=positive, table=table,
+            contamination=contamination, detector=detector, positive=positive or None, table=table,
             query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
             time_parts=time_parts, seed=seed, method=method, min_score=min_score,
             max_rule_length=max_rule_length,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -37,7 +37,7 @@ class Wanted:
     score: str | None = None
     contamination: float | None = None
     detector: str | None = None
-    positive: str | None = None
+    positive: Sequence[str] | None = None
     table: str | None = None
     query: str | None = None
     include: tuple[str, ...] = ()

@@ -68,13 +68,15 @@ def test_every_figure_is_that_of_the_final_rules(table: Labelled, floor: float) 
 @QUICK
 @given(labelled(max_rows=50, weighted=True), st.integers(1, 4))
 def test_the_floor_holds_wherever_stair_reaches_it(table: Labelled, longest: int) -> None:
-    """And distilled rules are never longer than STAIR's, nor any rule than was asked for."""
+    """And distilled rules are never longer than STAIR's, nor any rule than was asked for. Weights
+    such as 0.1 are rounded by both, each in its own way: a score that is the floor itself, as
+    23 rows without any difference once gave, is above it for one and not for the other."""
     plain = Stair(max_rule_length=longest)
     distilled = DistilledStair(max_rule_length=longest, effort="fast")
     for model in (plain, distilled):
         _fit(model, table.X, table.y, sample_weight=table.weights)
     assert distilled.rules_.longest <= longest
-    if plain.floor_reached_:
+    if plain.floor_reached_ and plain.score_ > 0.8 + 1e-9:
         assert distilled.floor_reached_
         assert distilled.rules_.total_length <= plain.rules_.total_length
 
@@ -361,3 +363,20 @@ def test_one_clause_that_is_enough_is_found_by_one_look() -> None:
     assert (one.rules_.total_length, one.bound_) == (1, 1)
     two = DistilledStair().fit(X, (X[:, 2] > 2) | (X[:, 0] < -2.2))
     assert (two.rules_.total_length, two.bound_) == (2, 2)
+
+
+def test_names_that_few_rows_have_are_never_listed() -> None:
+    """Villages that one row each has: `city in {… 46 more}` was a memory of these rows, with length
+    1. What they have in common, that they are none of the frequent ones, may be said."""
+    random = np.random.default_rng(0)
+    n = 1000
+    city = random.choice(np.array(["Oslo", "Lima", "Rome"], dtype=object), n)
+    is_village = random.random(n) < 0.2
+    city[is_village] = [f"village {k}" for k in range(is_village.sum())]
+    x = random.normal(size=n).round(3)
+    flagged = is_village & (random.random(n) < 0.3)
+    memory = stair.summarize({"city": city, "x": x}, labels=flagged.astype(int), effort="fast")
+    named = {v for rule in memory.rules for c in rule.clauses for v in getattr(c, "values", ())}
+    assert named <= {"Oslo", "Lima", "Rome"}
+    said = stair.summarize({"city": city, "x": x}, labels=(is_village & (x > 0.5)).astype(int))
+    assert [str(rule) for rule in said.rules] == ["city not in {Lima, Oslo, Rome} and x > 0.51"]

@@ -167,7 +167,7 @@ def test_who_wants_to_stop_is_heard_wherever_the_search_is(
         columns = [Numbers(name, j) for j, name in enumerate("abc")]
         distill(
             columns, X, y.astype(np.int32), X, classes=(0, 1), positive=1, effort="fast", say=say,
-            **_named("abc"),
+            min_score=0.95, **_named("abc"),
         )  # fmt: skip
 
     def say(_: str) -> None:

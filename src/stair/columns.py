@@ -69,11 +69,16 @@ class Categories:
     values: tuple[Any, ...]
     is_ordered: ClassVar[bool] = False
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other value can ever come."""
+        return all(isinstance(value, bool) for value in self.values)
+
     def divide(
         self, left: Sequence[int], right: Sequence[int], missing_left: bool | None
     ) -> tuple[Clause, Clause]:
         """The clauses for two sets of codes; the shorter list is written, the other negated."""
-        if all(isinstance(v, bool) for v in self.values):  # no other value can ever come
+        if self.is_closed:
             names = [tuple(self.values[k] for k in side) for side in (left, right)]
             if all(names):
                 return (

@@ -125,7 +125,11 @@ def distill(
     rules, score = make(found)
     if not reaches(score, min_score) and max_total_length is None:
         # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
-        whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
+        whole = [
+            (leaf.label, leaf.clauses)
+            for leaf in grown[-1]
+            if leaf.clauses and all(map(cells.may_say, leaf.clauses))
+        ]
         plain, plain_score = make(whole)
         if min_outliers is None and plain_score > score:
             return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)

@@ -14,7 +14,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import Column
+from stair.clauses import Among, Clause
+from stair.columns import Categories, Column
+from stair.table import FEW_ROWS, ROWS_A_VALUE
 
 # Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096
@@ -46,6 +48,16 @@ class Cells:
     def length(self, box: Box) -> int:
         """How many attributes the box speaks of."""
         return len({self.columns[j].attribute for j in box})
+
+    def may_say(self, clause: Clause) -> bool:
+        """Whether a clause names no category that shares its bin with others."""
+        if not isinstance(clause, Among) or not clause.values:
+            return True
+        for column, own in zip(self.columns, self.smallest, strict=True):
+            if isinstance(column, Categories) and column.name == clause.feature:
+                names = {column.values[int(code)] for code in own if not np.isnan(code)}
+                return names.issuperset(clause.values)
+        return True
 
     def n_bounds(self, j: int, bins: Bins) -> int:
         """How many bounds a clause has; a list or a word counts as one."""
@@ -100,7 +112,7 @@ def cells_of(
                 distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
             )
         else:
-            bins, own = _categories(wanted)
+            bins, own = _categories(column, wanted, np.bincount(places)[: len(distinct)])
             shared = [np.nan] if len(own) < len(distinct) else []
             smallest.append(np.append(distinct[own], shared))
             largest.append(smallest[-1])
@@ -147,13 +159,17 @@ def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
     return bins
 
 
-def _categories(wanted: NDArray[np.integer[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _categories(
+    column: Column, wanted: NDArray[np.integer[Any]], n_rows: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The bin of each category, and the categories that have one of their own; past those is the
-    bin that the others share."""
-    bins = np.arange(len(wanted))
-    if len(wanted) <= MOST_CATEGORIES:
-        return bins, bins
-    own = np.sort(np.argsort(-wanted, kind="stable")[: MOST_CATEGORIES - 1])
+    bin that the others share. A name that few rows have is a memory of these rows: it shares the
+    bin, so that a clause cannot name it."""
+    own = np.arange(len(wanted))
+    if n_rows.sum() > FEW_ROWS and not (isinstance(column, Categories) and column.is_closed):
+        own = np.flatnonzero(n_rows >= ROWS_A_VALUE)
+    if len(own) > MOST_CATEGORIES - (len(own) < len(wanted)):
+        own = np.sort(own[np.argsort(-wanted[own], kind="stable")[: MOST_CATEGORIES - 1]])
     bins = np.full(len(wanted), len(own))
     bins[own] = np.arange(len(own))
     return bins, own

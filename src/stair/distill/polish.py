@@ -67,7 +67,9 @@ def _widened(
         if isinstance(column, Categories):
             assert isinstance(bins, frozenset)
             missing = bool(cells.has_missing[j]) and int(cells.n_bins[j]) - 1 in bins
-            clause = _among(column, values[others, j], meets[j][others], missing=missing)
+            clause = _among(
+                column, values[others, j], meets[j][others], cells.smallest[j], missing=missing
+            )
         elif isinstance(column, Numbers | Times | Binned):
             assert not isinstance(bins, frozenset)
             gaps = _gaps(values[others, j], meets[j][others], is_foreign[others])
@@ -146,14 +148,21 @@ def _cut_within(column: Numbers | Times | Binned, gap: tuple[float, float]) -> A
 
 
 def _among(
-    column: Categories, codes: NDArray[np.float64], inside: NDArray[np.bool_], *, missing: bool
+    column: Categories,
+    codes: NDArray[np.float64],
+    inside: NDArray[np.bool_],
+    own: NDArray[np.float64],
+    *,
+    missing: bool,
 ) -> Among:
     """Categories as a clause. Those that do not occur among the rows that meet the other clauses
-    may stand on either side: the list that is written has none of them."""
+    may stand on either side: the list that is written has none of them. Those without a bin of
+    their own, which are all on one side, are never named."""
     gone = np.isnan(codes)
-    yes, no = (np.unique(codes[side & ~gone]).astype(np.intp) for side in (inside, ~inside))
+    yes, no = (np.unique(codes[side & ~gone]) for side in (inside, ~inside))
     # Where every value there can be is known, "= False" reads better than "≠ True".
-    is_closed = all(isinstance(value, bool) for value in column.values)
-    negated = len(no) < len(yes) and not is_closed
-    named = tuple(column.values[k] for k in (no if negated else yes).tolist())
-    return Among(column.name, named, negated, missing)
+    negated = len(no) < len(yes) and not column.is_closed
+    if not np.isin(no if negated else yes, own).all():
+        negated = not negated
+    named = (no if negated else yes).astype(np.intp)
+    return Among(column.name, tuple(column.values[k] for k in named.tolist()), negated, missing)

@@ -31,8 +31,10 @@ MAX_TERMS: Final = 50
 WORDS_IN_TEXT: Final = 3.0
 
 # A column of categories most of whose rows have a value that fewer rows than this share is an
-# identifier.
+# identifier, unless some values come again and again: that many rows each, and so many together.
 ROWS_A_VALUE: Final = 5
+OFTEN: Final = 10
+OFTEN_SHARE: Final = 0.01
 # Up to so many rows nothing can be said of that.
 FEW_ROWS: Final = 20
 
@@ -183,7 +185,8 @@ def why_identifier(counts: Collection[int]) -> str | None:
     n_rows = sum(counts)
     if n_rows <= FEW_ROWS:
         return None
-    if 2 * sum(n for n in counts if n < ROWS_A_VALUE) <= n_rows:
+    is_rare = 2 * sum(n for n in counts if n < ROWS_A_VALUE) > n_rows
+    if not is_rare or sum(n for n in counts if n >= OFTEN) >= OFTEN_SHARE * n_rows:
         return None
     if len(counts) == n_rows:
         return "all values differ"

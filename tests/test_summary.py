@@ -21,6 +21,7 @@ from stair import Interval, StairError, Summary, io
 from stair.apply import apply_rules
 from stair.demo import payments
 from stair.export import from_json, to_json
+from stair.report import report_of
 
 COLUMNS = ("amount", "hour", "country", "merchant", "device")
 
@@ -164,6 +165,23 @@ def test_figures_are_those_of_the_final_rules(table: dict[str, Any]) -> None:
 
 def _values(summary: Any) -> dict[str, Any]:
     return summary._values
+
+
+def test_a_class_that_no_rule_gives_is_told() -> None:
+    """Six kinds of attack beside 85% of benign rows: "0 rules, accuracy 0.85", and not a word."""
+    random = np.random.default_rng(0)
+    kind = random.choice(
+        np.array(["benign", "scan", "worm"], dtype=object), 600, p=[0.9, 0.05, 0.05]
+    )
+    x = random.normal(size=600) + 10 * (kind == "worm")
+    found = summarize({"x": x}, labels=kind, effort="fast")
+    said = " ".join(str(found).split())
+    assert "No rule says scan or worm: the accuracy is above the floor without one." in said
+    assert "--positive scan" in said
+    found = summarize({"x": x}, labels=kind, effort="fast", min_score=0.94)
+    assert "No rule says scan: the accuracy" in " ".join(str(found).split())
+    assert any("No rule says scan" in note for note in report_of(found).notes)
+    assert "No rule says" not in str(summarize({"x": x}, labels=kind == "worm", effort="fast"))
 
 
 def test_more_than_two_classes_are_scored_by_accuracy() -> None:

@@ -221,6 +221,25 @@ def _flow(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
+def untold_in_words(summary: Summary) -> list[str]:
+    """Classes that no rule gives, where there are more than two: the largest may be so large that
+    saying nothing but its name is right often enough."""
+    rules = summary.rules
+    if rules.positive is not None:
+        return []
+    told = {each.rule.label for each in summary.evidence} | {rules.default}
+    untold = [str(label) for label in rules.classes if label not in told]
+    if not untold:
+        return []
+    names = untold if len(untold) <= 6 else [*untold[:5], f"{len(untold) - 5} more"]
+    listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    why = ": the accuracy is above the floor without one" if summary.floor_reached else ""
+    return [
+        f"No rule says {listed}{why}. Say what is an outlier (--positive {untold[0]}, may be "
+        "repeated) for rules about it, or ask for more with --min-score."
+    ]
+
+
 def certificate_in_words(summary: Summary) -> list[str]:
     """How far from the shortest the rules may be; nothing where that is not known."""
     certificate, length = summary.certificate, summary.rules.total_length
@@ -256,6 +275,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
         f"{METHOD_NAMES[summary.method]}{OTHERS.get(summary.method, '')}."
     ]
     lines += certificate_in_words(summary)
+    lines += untold_in_words(summary)
     if isinstance(rules, LocalRuleSet):
         lines.append(
             f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "

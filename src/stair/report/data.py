@@ -15,7 +15,7 @@ from stair.clauses import Among, Clause
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
-from stair.export.text import METHOD_NAMES, certificate_in_words
+from stair.export.text import METHOD_NAMES, certificate_in_words, untold_in_words
 from stair.local import LocalRuleSet
 from stair.report.cells import cell, shortened
 from stair.report.coverage import Coverage, Overlap, coverage_of, coverage_of_counts
@@ -234,7 +234,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         held_out=summary.held_out,
         left_out=tuple(summary.left_out.items())[:MOST_LISTED],
         n_left_out=len(summary.left_out),
-        notes=summary.notes[:MOST_LISTED],
+        notes=(*untold_in_words(summary), *summary.notes)[:MOST_LISTED],
         settings=tuple((k, "–" if v is None else str(v)) for k, v in summary.settings.items()),
         versions=tuple(summary.versions.items()),
     )

@@ -380,3 +380,21 @@ def test_names_that_few_rows_have_are_never_listed() -> None:
     assert named <= {"Oslo", "Lima", "Rome"}
     said = stair.summarize({"city": city, "x": x}, labels=(is_village & (x > 0.5)).astype(int))
     assert [str(rule) for rule in said.rules] == ["city not in {Lima, Oslo, Rome} and x > 0.51"]
+
+
+def test_a_floor_out_of_reach_brings_no_memories() -> None:
+    """A third of the outliers have a reason, the others none. Rules of one row each were listed,
+    one of them within another, under "some rules cover only 2 outliers: the floor is not reached
+    with more", and it was not reached all the same."""
+    random = np.random.default_rng(3)
+    table = {
+        "pressure": random.normal(120, 15, 3000).round(),
+        "drug": random.choice(np.array(["a", "b", "c"], dtype=object), 3000),
+    }
+    has_reason = (table["pressure"] > 152) & (table["drug"] == "a")
+    flagged = (has_reason | (random.random(3000) < 0.03)).astype(int)
+    found = stair.summarize(table, labels=flagged, min_score=0.7, effort="fast")
+    assert not found.floor_reached
+    assert [set(rule.features) for rule in found.rules] == [{"drug", "pressure"}]
+    assert all(each.hits >= 5 for each in found.evidence)
+    assert "Some rules cover only" not in str(found)

@@ -18,7 +18,7 @@ from stair.columns import Column
 from stair.distill.cells import cells_of, distinct_rows
 from stair.distill.clock import Clock
 from stair.distill.cover import problem_of
-from stair.distill.plan import EFFORTS, Effort, least_outliers, shortest_set
+from stair.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
 from stair.distill.polish import Reader, clauses_of
 from stair.engines.memory import MemoryEngine
 from stair.grow import Growth, grow, leaves_of
@@ -97,7 +97,8 @@ def distill(
         sums = np.zeros(len(first), dtype=np.int64)
         np.add.at(sums, places, engine.whole_weights)
     wanted = int((labels != default).sum())
-    least = least_outliers(min_outliers, wanted)
+    least = usual = least_outliers(min_outliers, wanted)
+    first_chosen: Chosen | None = None
     while True:
         problem = problem_of(
             replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
@@ -108,12 +109,11 @@ def distill(
             problem, grown, effort=effort, max_total_length=max_total_length,
             clock=clock, seed=seed,
         )  # fmt: skip
-        if (
-            chosen.is_enough
-            or min_outliers is not None
-            or max_total_length is not None
-            or least == 1
-        ):
+        first_chosen = first_chosen or chosen
+        if chosen.is_enough or min_outliers is not None or max_total_length is not None:
+            break
+        if least == 1:  # of no use: then no rule should be a memory of a row or two
+            least, chosen = usual, first_chosen
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
     read = _reader(columns, rows)
@@ -131,9 +131,9 @@ def distill(
             if leaf.clauses and all(map(cells.may_say, leaf.clauses))
         ]
         plain, plain_score = make(whole)
-        if min_outliers is None and plain_score > score:
+        if min_outliers is None and reaches(plain_score, min_score):
             return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)
-    relaxed = least < least_outliers(min_outliers, wanted)
+    relaxed = least < usual
     bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
     return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short)
 
@@ -183,6 +183,8 @@ class _Maker:
     def __call__(self, found: Sequence[tuple[int, tuple[Clause, ...]]]) -> tuple[RuleSet, float]:
         bare = self._set(Rule(clauses, self.labels[k]) for k, clauses in dict.fromkeys(found))
         covered = bare.covers(self.rows)
+        kept = self._that_add(bare.rules, covered)
+        bare, covered = self._set(bare.rules[k] for k in kept), covered[:, kept]
         rules = [
             Rule(rule.clauses, rule.label, tuple(zip(self.labels, self._counts(rows), strict=True)))
             for rule, rows in zip(bare.rules, covered.T, strict=True)
@@ -191,6 +193,17 @@ class _Maker:
         rules.sort(key=lambda rule: (place[rule.label], -rule.hits, str(rule)))
         result = self._set(rules)
         return result, self._score(result)
+
+    @staticmethod
+    def _that_add(rules: Sequence[Rule], covered: NDArray[np.bool_]) -> list[int]:
+        """The rules less those all of whose rows others with their label cover: wider bounds, or an
+        end before the floor, may leave one within another."""
+        kept = list(range(len(rules)))
+        for k in sorted(kept, key=lambda k: int(covered[:, k].sum())):
+            others = [j for j in kept if j != k and rules[j].label == rules[k].label]
+            if others and covered[covered[:, k]][:, others].any(axis=1).all():
+                kept.remove(k)
+        return kept
 
     def _set(self, rules: Any) -> RuleSet:
         totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))

@@ -91,7 +91,7 @@ def _finished(text: str, dialect: Dialect) -> str:
 
 
 def _comments(rules: RuleSet) -> str:
-    lines = [f"{len(rules)} rules, total length {rules.total_length}"]
+    lines = [f"{len(rules)} rule{'s' * (len(rules) != 1)}, total length {rules.total_length}"]
     lines += [f"{k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.rules, 1)]
     return "".join(f"-- {one_line(line)}\n" for line in lines)
 

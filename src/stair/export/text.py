@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -46,7 +47,8 @@ def to_text(
     lines = [*_opening(summary, width, paint), ""]
     for title, of, rows, remark in sections:
         if not rows:
-            lines.append(paint(visible(f" {title} (no outlier rule)"), _BOLD))
+            kind = "rule" if summary.rules.positive is None else "outlier rule"
+            lines.append(paint(visible(f" {title} (no {kind})"), _BOLD))
             lines += remark
             continue
         head, *body = fit((title, "rows", "right", of), rows, width, widths)
@@ -82,7 +84,7 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
             for label in summary.rules.classes
             if not (rest.rows and label == summary.rules.default)
         ]  # fmt: skip
-        return [*parts[:-1], (*parts[-1][:2], [*parts[-1][2], *otherwise], parts[-1][3])]
+        return [*parts, ("Otherwise", "", [*otherwise], [])] if otherwise else parts
     outliers = [(k, e) for k, e in numbered if e.rule.label == positive]
     inliers = [(k, e) for k, e in numbered if e.rule.label != positive]
     shown = inliers if every_rule else inliers[:FEW]
@@ -234,9 +236,10 @@ def untold_in_words(summary: Summary) -> list[str]:
     names = untold if len(untold) <= 6 else [*untold[:5], f"{len(untold) - 5} more"]
     listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     why = ": the accuracy is above the floor without one" if summary.floor_reached else ""
+    name = shlex.quote(untold[0])
     return [
-        f"No rule says {listed}{why}. Say what is an outlier (--positive {untold[0]}, may be "
-        "repeated) for rules about it, or ask for more with --min-score."
+        f"No rule says {listed}{why}. Say what is an outlier (--positive {name}, may be repeated) "
+        "for rules about it, or ask for more with --min-score."
     ]
 
 
@@ -256,8 +259,8 @@ def certificate_in_words(summary: Summary) -> list[str]:
             if certificate.bound >= length
             else f"No choice among {looked_at} is shorter than {certificate.bound}."
         )
-    if certificate.relaxed:
-        n_outliers = certificate.min_outliers
+    if certificate.relaxed and summary.floor_reached and summary.evidence:
+        n_outliers = min(each.hits for each in summary.evidence)
         lines.append(
             f"Some rules cover only {n_outliers} outlier{'s' * (n_outliers != 1)}: the floor is "
             "not reached with more."

@@ -292,7 +292,9 @@ def summarize(
         _show(summary, every)
         _tell(json, sql, html)
     if not summary.floor_reached:
-        gate.say(f"stair: {_floor_message(summary)}", is_error=True)
+        from stair.export.text import floor_message
+
+        gate.say(f"stair: {floor_message(summary)}", is_error=True)
         raise typer.Exit(FLOOR_NOT_REACHED)
 
 
@@ -471,20 +473,6 @@ def _table_of(file: Path) -> str:
     """What to call the data in SQL: as the file, unless that is a pattern or has no name."""
     name = file.name.split(".")[0]
     return "data" if not name or file == gate.DASH or set("*?[") & set(name) else name
-
-
-def _floor_message(summary: Summary) -> str:
-    longest = summary.settings["max_rule_length"]
-    most = summary.settings.get("max_total_length")
-    limits = f"at most {longest} attributes"
-    advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
-    if most is not None:
-        limits += f" and a total length of at most {most}"
-        advice = "Try a larger --max-total-length"
-    return (
-        f"{summary.score_name} {summary.score:.2f} is the best that was found with rules of "
-        f"{limits} (asked for more than {summary.min_score:.2f}). {advice}."
-    )
 
 
 def _saved(path: Path) -> SavedRules:

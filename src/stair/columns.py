@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.decimals import shortest_between
 from stair.names import name_order
+
+# A category that fewer rows than this have is rare: its name is a memory of these rows.
+ROWS_A_VALUE: Final = 5
+# Up to so many rows nothing can be said of that.
+FEW_ROWS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)

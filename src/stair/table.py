@@ -17,7 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
-from stair.columns import Absence, Binned, Categories, Column, Numbers, Term, Times
+from stair.columns import (
+    FEW_ROWS,
+    ROWS_A_VALUE,
+    Absence,
+    Binned,
+    Categories,
+    Column,
+    Numbers,
+    Term,
+    Times,
+)
 from stair.conversion import EXACT, Part, is_missing, type_of_column
 from stair.errors import StairError, no_such_column
 from stair.io.frame import Frame
@@ -30,13 +40,10 @@ MAX_TERMS: Final = 50
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
 
-# A column of categories most of whose rows have a value that fewer rows than this share is an
-# identifier, unless some values come again and again: that many rows each, and so many together.
-ROWS_A_VALUE: Final = 5
+# A column of categories most of whose rows have rare values is an identifier, unless some values
+# come again and again: that many rows each, and so many together.
 OFTEN: Final = 10
 OFTEN_SHARE: Final = 0.01
-# Up to so many rows nothing can be said of that.
-FEW_ROWS: Final = 20
 
 # The shape of a time; whether there is such a day is another question.
 ISO_TIME = re.compile(

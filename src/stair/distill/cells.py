@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause
-from stair.columns import Categories, Column
-from stair.table import FEW_ROWS, ROWS_A_VALUE
+from stair.columns import FEW_ROWS, ROWS_A_VALUE, Categories, Column
 
 # Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096

@@ -163,6 +163,24 @@ def score_in_words(score: float, floor: float) -> str:
     return repr(score)
 
 
+def floor_message(summary: Summary) -> str:
+    """What the command says of a floor that was not reached."""
+    longest = summary.settings["max_rule_length"]
+    most = summary.settings.get("max_total_length")
+    limits = f"at most {longest} attributes"
+    advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
+    if summary.certificate is not None and summary.certificate.min_outliers > 1:
+        limits += f" and at least {summary.certificate.min_outliers} outliers"
+    if most is not None:
+        limits += f" and a total length of at most {most}"
+        advice = "Try a larger --max-total-length"
+    score = score_in_words(summary.score, summary.min_score)
+    return (
+        f"{summary.score_name} {score} is the best that was found with rules of "
+        f"{limits} (asked for more than {summary.min_score:.2f}). {advice}."
+    )
+
+
 def figure_widths(tables: Sequence[tuple[Row, Sequence[Row]]]) -> list[int]:
     """The widths of all columns but the first, over several tables that should line up."""
     rows = [row for head, body in tables for row in (head, *body)]

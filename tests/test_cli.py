@@ -96,7 +96,10 @@ def test_the_floor_that_is_not_reached_is_exit_code_1_and_the_rules_are_written(
                cwd=folder)  # fmt: skip
     assert done.returncode == 1
     assert (folder / "short.json").exists()
-    assert "the best that was found with rules of at most 1 attributes (asked" in done.stderr
+    assert (
+        "the best that was found with rules of at most 1 attribute and at least 5 outliers (asked"
+        in done.stderr
+    )
     assert "Try --max-rule-length 2" in done.stderr
 
 

@@ -167,7 +167,7 @@ def floor_message(summary: Summary) -> str:
     """What the command says of a floor that was not reached."""
     longest = summary.settings["max_rule_length"]
     most = summary.settings.get("max_total_length")
-    limits = f"at most {longest} attributes"
+    limits = f"at most {longest} attribute{'s' * (longest != 1)}"
     advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
     if summary.certificate is not None and summary.certificate.min_outliers > 1:
         limits += f" and at least {summary.certificate.min_outliers} outliers"

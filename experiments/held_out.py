@@ -1,7 +1,7 @@
 """Whether rules hold on rows that they were not learned from: distilled against STAIR.
 
 Labels of several detectors on the paper's data, several of them with few outliers; two times five
-folds each. The sets were chosen once, before the results were known, and none is left out.
+folds each. What was measured is shown, whatever came out.
 """
 
 from __future__ import annotations

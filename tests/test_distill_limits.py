@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import stair
 from stair import DistilledStair, FloorNotReached, Stair
 from stair.columns import Binned, Numbers, Times
-from stair.distill import boxes, cells, clock, distill, exact, polish
+from stair.distill import boxes, clock, distill, exact, polish
 from stair.distill.cells import cells_of
 from stair.distill.quiet import quiet_solver
 from stair.schema import Schema
@@ -244,15 +244,15 @@ def test_more_categories_than_a_code_has_numbers() -> None:
     assert [str(rule) for rule in summary.rules] == ["user in {bad, worse}"]
 
 
-def test_categories_that_share_a_bin_are_those_with_the_fewest_outliers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cells, "MOST_CATEGORIES", 3)
-    from stair.columns import Categories
+def test_categories_that_share_a_bin_are_those_that_tell_least() -> None:
+    """A list names at most so many values; those keep a bin of their own in which outliers and
+    inliers differ most."""
+    from stair.columns import Categories, Lists
 
     column = Categories("c", 0, tuple("abcde"))
     codes = np.array([0, 1, 1, 2, 3, 3, 3, 4, np.nan])[:, None]
-    found = cells_of([column], codes, np.array([0, 1, 0, 0, 1, 1, 0, 0, 0], dtype=bool))
+    wanted = np.array([0, 1, 1, 0, 1, 1, 0, 0, 0], dtype=bool)
+    found = cells_of([column], codes, wanted, lists=Lists(1, 2))
     assert found.codes[:, 0].tolist() == [2, 0, 0, 2, 1, 1, 1, 2, 3]
     assert found.smallest[0].tolist()[:2] == [1.0, 3.0]
     assert np.isnan(found.smallest[0][2])

@@ -105,6 +105,20 @@ def summarize(
             help="The label that means outlier; may be repeated.", rich_help_panel="Verdict"
         ),
     ] = None,
+    negative: Annotated[
+        str | None,
+        typer.Option(
+            help="The label that means normal; every other is a kind of outlier.",
+            rich_help_panel="Verdict",
+        ),
+    ] = None,
+    measure: Annotated[
+        str,
+        typer.Option(
+            help="With more than two labels: f1 of each kind, or accuracy.",
+            rich_help_panel="Verdict",
+        ),
+    ] = "f1",
     method: Annotated[
         str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
     ] = "distilled",
@@ -129,6 +143,16 @@ def summarize(
         float | None,
         typer.Option(help="Stop looking after SECONDS.", rich_help_panel="Method distilled"),
     ] = None,
+    min_rows_per_value: Annotated[
+        int,
+        typer.Option(
+            help="Rows that a value must have to be named.", rich_help_panel="Method distilled"
+        ),
+    ] = 5,
+    max_values: Annotated[
+        int,
+        typer.Option(help="The most values that one list has.", rich_help_panel="Method distilled"),
+    ] = 12,
     partitions: Annotated[
         str,
         typer.Option(help="Partitions to start with, or auto.", rich_help_panel="Method local"),
@@ -163,7 +187,13 @@ def summarize(
     ] = False,
     table: TableName = None,
     query: Query = None,
-    validate: Annotated[int, typer.Option(help="Folds to check the rules on; 0 for none.")] = 0,
+    validate: Annotated[
+        int | None,
+        typer.Option(help="Folds to check the rules on, thoroughly; a quick check by default."),
+    ] = None,
+    no_validate: Annotated[
+        bool, typer.Option("--no-validate", help="Leave out the check on rows kept aside.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
     engine: Annotated[
         str, typer.Option(help="memory, duckdb or dask.", rich_help_panel="Large data")
@@ -244,6 +274,8 @@ def summarize(
         raise StairError(f"--examples {examples}; expected 0 or more")
     if file == gate.DASH and (engine == "dask" or work is not None):
         raise StairError("--engine dask and --work are for files that stay; name one instead of -")
+    if no_validate and validate:
+        raise StairError(f"--no-validate and --validate {validate} contradict each other")
     source = gate.to_read(file)
     with (
         ProgressLine(quiet=quiet, keeps=SHORTENING) as progress,
@@ -256,6 +288,8 @@ def summarize(
             contamination=contamination,
             detector=detector,
             positive=positive or None,
+            negative=negative,
+            measure=cast(Any, measure),
             method=method,
             min_score=min_score,
             max_rule_length=max_rule_length,
@@ -263,6 +297,8 @@ def summarize(
             min_outliers=min_outliers,
             effort=cast(Any, effort),
             time_limit=time_limit,
+            min_rows_per_value=min_rows_per_value,
+            max_values=max_values,
             n_partitions=gate.partitions(partitions),
             locality=LOCALITY if locality is None else locality,
             floor_on=cast(Any, floor_on),
@@ -272,7 +308,7 @@ def summarize(
             time_parts=time_parts,
             table=table,
             query=query,
-            validate=validate,
+            validate=0 if no_validate else validate,
             random_state=seed,
             progress=progress,
             engine=engine,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,20 @@ from stair.names import name_order
 
 # A category that fewer rows than this have is rare: its name is a memory of these rows.
 ROWS_A_VALUE: Final = 5
+# The most values that one clause may list, by default.
+MOST_VALUES: Final = 12
 # Up to so many rows nothing can be said of that.
 FEW_ROWS: Final = 20
+
+
+class Lists(NamedTuple):
+    """Which values of a category rules may name, and how many at once."""
+
+    min_rows: int = ROWS_A_VALUE
+    max_values: int = MOST_VALUES
+
+
+LISTS: Final = Lists()
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,20 @@ def rest_of(rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.i
 
 
 def evidence_of(
-    rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.int32], labels: Labels
+    rules: RuleSet,
+    values: dict[str, NDArray[Any]],
+    codes: NDArray[np.int32],
+    labels: Labels,
+    *,
+    decided: bool = False,
 ) -> tuple[RuleEvidence, ...]:
+    """What speaks for each rule: of all rows that it covers, or of those alone that it has
+    `decided` because no earlier rule covers them."""
     covered = rules.covers(values)
     totals = np.bincount(codes, minlength=len(labels.classes))
     once = covered.sum(axis=1) == 1
+    if decided:
+        covered &= rules.assign(values)[:, None] == np.arange(len(rules))
     found = []
     for number, rule in enumerate(rules.rules):
         place = rules.classes.index(rule.label)

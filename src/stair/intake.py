@@ -60,6 +60,8 @@ def take_in(
     detector: Any,
     *,
     positive: Any,
+    negative: Any = None,
+    outlier_kinds: bool = False,
     include: Collection[str] | None,
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
@@ -80,8 +82,10 @@ def take_in(
     held = {column for column in (labels, scores) if isinstance(column, str)}
     texts = [column for column, kind in (kinds or {}).items() if kind == "text"]
     frame = read_table(data, table, query, include, exclude, held, texts, say)
-    verdict, taken = read_verdict(frame, labels, scores, contamination, detector, positive, kinds,
-                                  include, exclude, random_state, say)  # fmt: skip
+    verdict, taken = read_verdict(
+        frame, labels, scores, contamination, detector, positive, negative, outlier_kinds, kinds,
+        include, exclude, random_state, say,
+    )  # fmt: skip
     columns = {column: array for column, array in frame.columns.items() if column not in taken}
     told = replace(frame, columns=columns)  # all but the verdict
     included = None if include is None else [n for n in include if n not in taken]
@@ -166,6 +170,8 @@ def read_verdict(
     contamination: float | int | None,
     detector: Any,
     positive: Any,
+    negative: Any,
+    outlier_kinds: bool,
     kinds: Mapping[str, str] | None,
     include: Collection[str] | None,
     exclude: Collection[str],
@@ -185,9 +191,12 @@ def read_verdict(
         if contamination is not None:
             raise StairError("contamination goes with scores or a detector, not with labels")
         array, name = _column_or_array(frame, labels, "labels")
-        return read_labels(array, positive=positive, name=name or "labels"), taken
-    if positive is not None:
-        raise StairError("positive names the outlier among labels; it does not go with scores")
+        return read_labels(
+            array, positive=positive, negative=negative, kinds=outlier_kinds, name=name or "labels"
+        ), taken
+    for option, value in (("positive", positive), ("negative", negative)):
+        if value is not None:
+            raise StairError(f"{option} is about labels; it does not go with scores")
     if scores is not None:
         array, name = _column_or_array(frame, scores, "scores")
         return labels_from_scores(array, contamination, name=name or "scores"), taken

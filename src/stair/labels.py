@@ -52,8 +52,9 @@ class Labels:
     """One label per row.
 
     `codes` points into `classes`, and is -1 where a row has no label. `positive` is the index of
-    the outlier class, or None where there are more than two classes. `meaning` says what an
-    outlier is here, and `notes` what was assumed or left out.
+    the outlier class, or None where there are more than two classes; `negative` is then the one
+    that is normal, where every other is a kind of outlier. `meaning` says what an outlier is here,
+    and `notes` what was assumed or left out.
     """
 
     codes: Codes
@@ -61,12 +62,15 @@ class Labels:
     positive: int | None
     meaning: str
     notes: tuple[str, ...] = ()
+    negative: int | None = None
 
 
 def read_labels(
     values: Any,
     *,
     positive: Any = None,
+    negative: Any = None,
+    kinds: bool = False,
     name: str = "labels",
     counts: Sequence[int] | None = None,
 ) -> Labels:
@@ -75,8 +79,9 @@ def read_labels(
     Two values become inlier and outlier, so that 0/1 and "ok"/"fraud" lead to the same rules. Where
     the coding leaves open which value is the outlier, a note says which was taken and how to say
     otherwise. More than two values stay classes of their own, unless `positive` picks one of them
-    or several. Where the values are the different ones of a larger table, `counts` says how often
-    each occurs.
+    or several. Where one of them is normal, because `negative` says so, or it is by far the
+    largest and `kinds` are looked for, the others are kinds of outlier. Where the values are the
+    different ones of a larger table, `counts` says how often each occurs.
     """
     column = f'the label column "{name}"'
     found, codes = distinct_values(values, column)
@@ -97,6 +102,18 @@ def read_labels(
             f"{column} has only one value ({said(found[0])}), so there is nothing to tell apart."
             + (hint if n_missing else "")
         )
+    if positive is not None and negative is not None:
+        raise StairError(
+            "positive names the outliers and negative what is normal; give one of the two"
+        )
+    normal = None
+    if negative is not None:
+        (normal,) = _positions_of([negative], found, column, "negative")
+    if normal is not None and (len(found) == 2 or not kinds):
+        outliers = [at for at in _sorted(found) if at != normal]
+        is_two = len(found) == 2
+        meaning = f"{name} = {said(found[outliers[0]])}" if is_two else ""
+        return _two_sided(codes, outliers, meaning or f"{name} ≠ {said(found[normal])}", notes)
     if positive is not None:
         outliers = _positions_of(positive, found, column)
         meaning = f"{name} = {' or '.join(said(found[at]) for at in outliers)}"
@@ -117,7 +134,25 @@ def read_labels(
     classes: tuple[Value, ...] = tuple(found[i] for i in order)
     if not all(isinstance(value, int) for value in classes):
         classes = tuple(map(_text, classes))
+    if normal is None and kinds:
+        normal = _normal_of(found, frequency)
+        if normal is not None:
+            notes += (
+                f"{said(found[normal])} is by far the most frequent {name} and taken as normal, "
+                "every other as a kind of outlier (negative and positive say otherwise)",
+            )
+    if normal is not None:
+        meaning = f"against {name} = {said(found[normal])}"
+        return Labels(rank[codes], classes, None, meaning, notes, int(rank[normal]))
     return Labels(rank[codes], classes, None, f"{name}, {len(classes)} classes", notes)
+
+
+def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | None:
+    """The class that has more rows than all others together, or most of all and a name that is
+    known to mean normal; None where there is none."""
+    at = int(frequency.argmax())
+    is_named = _side(_word(_text(found[at]))) < 0
+    return at if is_named or 2 * frequency[at] > frequency.sum() else None
 
 
 def labels_from_scores(scores: Any, contamination: float | None, *, name: str = "scores") -> Labels:
@@ -316,23 +351,25 @@ def _check_are_labels(found: Sequence[Value], column: str) -> None:
         )
 
 
-def _positions_of(positive: Any, found: Sequence[Value], column: str) -> list[int]:
+def _positions_of(
+    positive: Any, found: Sequence[Value], column: str, option: str = "positive"
+) -> list[int]:
     """Where the values are that the caller calls outliers: one of them, or several."""
     named = [positive]
     if isinstance(positive, list | tuple | set | frozenset | np.ndarray):
         named = list(positive)
-    places = {_position_of(each, found, column) for each in named}
+    places = {_position_of(each, found, column, option) for each in named}
     outliers = [at for at in _sorted(found) if at in places]
     if not outliers or len(outliers) == len(found):
         which = "names no value" if not outliers else "names all values"
         raise StairError(
-            f"positive {which} of {column}, so there is nothing to tell apart. "
+            f"{option} {which} of {column}, so there is nothing to tell apart. "
             f"Values: {folded([found[i] for i in _sorted(found)])}."
         )
     return outliers
 
 
-def _position_of(positive: Any, found: Sequence[Value], column: str) -> int:
+def _position_of(positive: Any, found: Sequence[Value], column: str, option: str) -> int:
     """Where the value is that the caller calls the outlier: as it is, as a number, or as text."""
     canonical = _canonical(positive)
     text = _text(canonical)
@@ -349,7 +386,7 @@ def _position_of(positive: Any, found: Sequence[Value], column: str) -> int:
     near = difflib.get_close_matches(text.casefold(), by_fold, n=1)
     hint = f" Did you mean {said(found[by_fold[near[0]]])}?" if near else ""
     values = folded([found[i] for i in _sorted(found)])
-    raise StairError(f"positive={positive!r} is not a value of {column}.{hint} Values: {values}.")
+    raise StairError(f"{option}={positive!r} is not a value of {column}.{hint} Values: {values}.")
 
 
 def outlier_of_two(

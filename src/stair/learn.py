@@ -9,20 +9,21 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import Binned, Numbers
-from stair.distill import Effort, distill
+from stair.columns import LISTS, Binned, Lists, Numbers
+from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError
 from stair.grow import Step, grow, leaves_of
+from stair.kinds import Kind, learn_kinds
 from stair.labels import Labels
 from stair.localize import LOCALITY, local_rules
-from stair.objective import f1
 from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.schema import Schema, Values
 from stair.seeds import seed_of
 from stair.shortest import shortest_tree
 from stair.table import encode
+from stair.validation import Check, check_of, out_of_fold, quick_folds
 
 METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
@@ -46,11 +47,14 @@ class Certificate:
 
 
 class Learned(NamedTuple):
-    """What a method leaves: the rules, the steps that led to them, and a certificate."""
+    """What a method leaves: the rules, the steps that led to them, and a certificate; where there
+    are several kinds of outlier, how each of them does; what one more rule would add."""
 
     rules: RuleSet
     trace: tuple[Step, ...]
     certificate: Certificate | None = None
+    kinds: tuple[Kind, ...] = ()
+    further: Further | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Learner:
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
+    lists: Lists = LISTS
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -92,11 +97,15 @@ class Learner:
                 "min_outliers": self.min_outliers,
                 "effort": self.effort,
                 "time_limit": self.time_limit,
+                "min_rows_per_value": self.lists.min_rows,
+                "max_values": self.lists.max_values,
             }
         return found
 
     def __call__(self, values: Values, codes: NDArray[np.int32]) -> Learned:
         if self.method == "distilled":
+            if self.labels.negative is not None:
+                return self._kinds(values, codes, self.labels.negative)
             return self.distilled(values, codes)
         if self.method == "local":
             return self._local(values, codes)
@@ -130,12 +139,44 @@ class Learner:
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
+            lists=self.lists,
             say=self.say,
         )
         certificate = Certificate(
             found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short
         )
-        return Learned(found.rules, (), certificate)
+        return Learned(found.rules, (), certificate, further=found.further)
+
+    def _kinds(self, values: Values, codes: NDArray[np.int32], negative: int) -> Learned:
+        """Outlier rules for each kind of outlier, against everything else."""
+        if self.max_total_length is not None:
+            raise StairError(
+                "a limit on the total length is for one kind of outlier; name it (positive), or "
+                "leave the limit out"
+            )
+        classes = self.labels.classes
+        of_kind: dict[int, Learned] = {}
+
+        def learn(kind: int) -> RuleSet:
+            own = Labels(
+                (codes == kind).astype(np.int32), (classes[negative], classes[kind]), 1, ""
+            )
+            of_kind[kind] = replace(self, labels=own).distilled(values, own.codes)
+            return of_kind[kind].rules
+
+        rules, kinds = learn_kinds(learn, values, codes, classes, negative, self.min_score)
+        learned = list(of_kind.values())
+        told = [one.certificate for one in learned if one.certificate is not None]
+        certificate = Certificate(
+            sum(c.bound for c in told) if all(c.bound for c in told) else 0,
+            sum(c.n_candidates for c in told),
+            min((c.min_outliers for c in told), default=1),
+            any(c.relaxed for c in told),
+            any(c.cut_short for c in told),
+        )
+        further = [one.further for one in learned if one.further is not None]
+        most = max(further, key=lambda one: one.outliers, default=None)
+        return Learned(rules, (), certificate, kinds, most)
 
     def _refined(
         self, values: Values, codes: NDArray[np.int32]
@@ -226,15 +267,6 @@ def predicted_classes(rules: RuleSet, values: Values) -> NDArray[np.intp]:
     return predicted
 
 
-def score_of_classes(
-    predicted: NDArray[np.intp], codes: NDArray[np.int32], positive: int | None
-) -> float:
-    if positive is None:
-        return float((predicted == codes).mean())
-    hits = int(((predicted == positive) & (codes == positive)).sum())
-    return f1(hits, int((predicted == positive).sum()), int((codes == positive).sum()))
-
-
 @dataclass(frozen=True, slots=True)
 class _Always:
     """Says one thing, whatever happens, and answers nothing: a search that is cut short would check
@@ -247,29 +279,60 @@ class _Always:
         self.say(self.text)
 
 
-def held_out_scores(
+def check_rules(
     learn: Learner,
+    learned: Learned,
     values: Values,
     codes: NDArray[np.int32],
-    folds: int,
-    say: Progress,
-) -> tuple[float, ...]:
-    """The score on rows kept aside, fold by fold."""
-    if folds < 2:
-        return ()
-    smallest = int(np.bincount(codes).min())
-    if smallest < folds:
-        raise StairError(
-            f"validate={folds} needs at least {folds} rows of each class, but one has {smallest}"
-        )
-    from sklearn.model_selection import StratifiedKFold
+    validate: int | None,
+) -> Check | str:
+    """What the same way of learning scores on rows kept aside, or why that was not looked at.
 
-    scores = []
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=0)
-    for number, (train, test) in enumerate(splitter.split(codes, codes), start=1):
-        tell = _Always(say, f"checking on rows kept aside: fold {number} of {folds}")
-        tell("")
+    None asks for a quick check, whose cost stays below that of learning, a number for so many
+    folds with all the effort that was asked for.
+    """
+    if validate == 0:
+        return "nobody asked for it"
+    labels = learn.labels
+    if labels.positive is not None:
+        fewest = n_outliers = int((codes == labels.positive).sum())
+        fewest = min(fewest, len(codes) - fewest)
+    else:
+        fewest = int(np.bincount(codes).min())
+        n_outliers = int((codes != np.bincount(codes).argmax()).sum())
+    folds = validate
+    if folds is None:
+        is_cheaper = learn.method == "distilled" and learn.effort == "normal"
+        folds = quick_folds(n_outliers, cheaper=is_cheaper)
+        if folds == 0:
+            return f"{n_outliers} outlier{'s' * (n_outliers != 1)} are too few"
+        if learned.certificate is not None and learned.certificate.cut_short:
+            return "the search was cut short"
+        limit = None if learn.time_limit is None else learn.time_limit / (2 * folds)
+        learn = replace(learn, effort="fast", time_limit=limit)
+    elif fewest < folds and labels.negative is None:
+        raise StairError(
+            f"validate={folds} needs at least {folds} rows of each class, but one has {fewest}"
+        )
+
+    tell = _Always(learn.say, "")
+
+    def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:
         rules = replace(learn, say=tell)(values.take(train), codes[train]).rules
-        predicted = predicted_classes(rules, values.take(test))
-        scores.append(score_of_classes(predicted, codes[test], learn.labels.positive))
-    return tuple(scores)
+        return lambda test: predicted_classes(rules, values.take(test))
+
+    def say(number: int) -> object:
+        nonlocal tell
+        tell = _Always(learn.say, f"checking on rows kept aside: fold {number} of {folds}")
+        return validate is None and learn.say(tell.text) is True
+
+    found = out_of_fold(learn_from, codes, folds, say)
+    if found is None:
+        return "it was cut short"
+    rules = learned.rules
+    own = [rules.classes.index(rule.label) for rule in rules.rules]
+    covered = rules.covers(values)
+    right = [covered[:, k] & (codes == place) for k, place in enumerate(own)]
+    places = [rules.classes.index(kind.label) for kind in learned.kinds]
+    predicted = predicted_classes(rules, values)
+    return check_of(*found, codes, predicted, labels.positive, right, own, places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,16 @@ def f1(true_positives: float, predicted_positives: float, positives: float) -> f
 def reaches(score: float, floor: float) -> bool:
     """A score reaches the floor when it is above it; a perfect score always does."""
     return score > floor or score >= 1.0
+
+
+def score_of_classes(
+    predicted: NDArray[np.integer[Any]], actual: NDArray[np.integer[Any]], positive: int | None
+) -> float:
+    """F1 of class `positive`, or accuracy where there is none, from two classes for each row."""
+    if positive is None:
+        return float((predicted == actual).mean())
+    hits = int(((predicted == positive) & (actual == positive)).sum())
+    return f1(hits, int((predicted == positive).sum()), int((actual == positive).sum()))
 
 
 def score_of(

@@ -9,35 +9,42 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stair import io
-from stair.distill import EFFORTS, Effort
+from stair.columns import LISTS, Lists
+from stair.distill import EFFORTS, Effort, Further
 from stair.distribution import Distributions
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.export.endings import Endings, written
+from stair.frontier import frontier_of
 from stair.grow import Step
 from stair.intake import Given, take_in
+from stair.kinds import Kind
 from stair.learn import (
     METHODS,
     Certificate,
     Learned,
     Learner,
     Progress,
-    held_out_scores,
+    check_rules,
     predicted_classes,
-    score_of_classes,
 )
 from stair.local import LocalRuleSet
 from stair.localize import LOCALITY
-from stair.objective import reaches
+from stair.objective import reaches, score_of_classes
 from stair.rules import Explanation, Rule, RuleSet
 from stair.schema import Field, Values
+from stair.suspects import suspects_of
 from stair.tallies import Tally
+from stair.validation import Check
+
+# No list of values that a person reads is longer.
+MOST_LISTED: Final = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,12 @@ class Summary(Endings):
     trace: tuple[Step, ...]
     unexplained: int  # outliers that no outlier rule covers
     certificate: Certificate | None = None  # of distilled rules: how short they could be
-    held_out: tuple[float, ...] = ()  # the score of each fold on rows kept aside
+    check: Check | None = None  # whether the rules hold on rows kept aside
+    unchecked: str = ""  # why that is not known
+    kinds: tuple[Kind, ...] = ()  # where there are several kinds of outlier, how each does
+    further: Further | None = None  # what one more rule would add
+    suspects: tuple[str, ...] = ()  # what should be looked at twice, in sentences
+    frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: Any = field(default=None, repr=False)
@@ -78,16 +90,25 @@ class Summary(Endings):
         return self.rules.schema.fields
 
     @property
+    def held_out(self) -> tuple[float, ...]:
+        """The score of each fold on rows kept aside; empty where that was not looked at."""
+        return () if self.check is None else self.check.scores
+
+    @property
     def floor_reached(self) -> bool:
+        if self.kinds:
+            return all(kind.reached for kind in self.kinds)
         return reaches(self.score, self.min_score)
 
     @property
     def score_name(self) -> str:
-        return "F1" if self.rules.positive is not None else "accuracy"
+        return "F1" if self.rules.positive is not None or self.kinds else "accuracy"
 
     @property
     def n_outliers(self) -> int:
-        """Rows of the outlier class; 0 where there is none."""
+        """Rows of the outlier class, or of all kinds of outlier; 0 where there is none."""
+        if self.kinds:
+            return sum(kind.rows for kind in self.kinds)
         if self.rules.positive is None:
             return 0
         return int(self.rules.totals[self.rules.classes.index(self.rules.positive)])
@@ -226,11 +247,15 @@ def summarize(
     locality: float = LOCALITY,
     floor_on: Literal["routed", "assigned"] = "routed",
     positive: Any = None,
+    negative: Any = None,
+    measure: Literal["f1", "accuracy"] = "f1",
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, str] | None = None,
+    min_rows_per_value: int = LISTS.min_rows,
+    max_values: int = LISTS.max_values,
     time_parts: bool = False,
-    validate: int = 0,
+    validate: int | None = None,
     random_state: int | None = 0,
     table: str | None = None,
     query: str | None = None,
@@ -275,14 +300,24 @@ def summarize(
         For method "local": see `stair.LocalStair`.
     positive : value or list of values, optional
         The label that means outlier, or several.
+    negative : value, optional
+        The label that means normal. With method "distilled" every other one is then a kind of
+        outlier with rules and a floor of its own, as it is where one label is by far the most
+        frequent of more than two.
+    measure : {"f1", "accuracy"}
+        With more than two labels, "accuracy" has rules for all of them together, as in the paper.
     include, exclude : list of column names
         What the rules may speak of; what they may not.
     kinds : dict
         The kind of a column where it should not be guessed: number, category, time or text.
+    min_rows_per_value, max_values : int
+        For method "distilled": a value of a category is named only if so many rows have it, and a
+        clause lists at most so many values.
     time_parts : bool
         Whether the hour and the weekday of a time are attributes of their own.
-    validate : int
-        With 2 or more, the rules are also learned on so many folds and scored on the rest.
+    validate : int, optional
+        The rules are also learned on so many folds and scored on the rest; 0 leaves that out. By
+        default the check is a quick one, with less effort.
     random_state : int
         For a named detector that draws at random.
     name : str
@@ -320,6 +355,13 @@ def summarize(
         raise StairError(f"no effort {effort!r}; expected {' or '.join(EFFORTS)}")
     if min_outliers is not None and min_outliers < 1:
         raise StairError(f"min_outliers={min_outliers}; expected at least 1")
+    if measure not in ("f1", "accuracy"):
+        raise StairError(f"measure={measure!r}; expected f1 or accuracy")
+    if min_rows_per_value < 1 or not 1 <= max_values <= MOST_LISTED:
+        raise StairError(
+            f"min_rows_per_value={min_rows_per_value}, max_values={max_values}; expected at least "
+            f"1, and at most {MOST_LISTED:,} values"
+        )
     if time_limit is not None and not time_limit >= 0:
         raise StairError(f"time_limit={time_limit:g}; expected seconds, 0 or more")
     say = progress or (lambda _: None)
@@ -331,19 +373,21 @@ def summarize(
             max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
             include=None if include is None else [n for n in io.named(include) if n != labels],
             exclude=io.named(exclude), kinds=kinds, time_parts=time_parts,
-            validate=validate, random_state=random_state, table=table, query=query, name=name,
+            validate=validate or 0, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
                     "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
         )  # fmt: skip
     given = take_in(
-        data, labels, scores, contamination, detector, positive=positive, include=include,
-        exclude=exclude, kinds=kinds, time_parts=time_parts, random_state=random_state,
+        data, labels, scores, contamination, detector, positive=positive, negative=negative,
+        outlier_kinds=method == "distilled" and measure == "f1", include=include, exclude=exclude,
+        kinds=kinds, time_parts=time_parts, random_state=random_state,
         table=table, query=query, name=name, say=say,
     )  # fmt: skip
     learn = Learner(
         given.schema, method, min_score, max_rule_length, max_total_length, given.verdict, say,
         n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
+        Lists(min_rows_per_value, max_values),
     )  # fmt: skip
     learned = learn(given.values, given.codes)
     settings = {
@@ -352,29 +396,43 @@ def summarize(
         "validate": validate,
         "random_state": random_state,
     }
-    held_out = held_out_scores(learn, given.values, given.codes, validate, say)
-    return summary_of(given, learned, settings, held_out)
+    check = check_rules(learn, learned, given.values, given.codes, validate)
+    return summary_of(given, learned, settings, check)
 
 
 def summary_of(
     given: Given,
     learned: Learned,
     settings: Mapping[str, Any],
-    held_out: tuple[float, ...] = (),
+    check: Check | str = "",
 ) -> Summary:
-    """Rules counted on the rows that were given. The settings name the method and the floor."""
+    """Rules counted on the rows that were given. The settings name the method and the floor; the
+    check, or why there is none, says whether they hold."""
     rules, codes, values = learned.rules, given.codes, given.values
     positive = given.verdict.positive
     predicted = predicted_classes(rules, values)
-    missed = (codes == positive) & (predicted != positive)
+    if learned.kinds:
+        default = rules.classes.index(rules.default)
+        is_outlier, missed = codes != default, (codes != default) & (predicted == default)
+        score = min(kind.score for kind in learned.kinds)
+    else:
+        is_outlier = codes == positive
+        missed = is_outlier & (predicted != positive)
+        score = score_of_classes(predicted, codes, positive)
+    is_told_apart = bool(learned.kinds)  # then which rule is the first matters
+    evidence = evidence_of(rules, values, codes, given.verdict, decided=is_told_apart)
+    if learned.kinds:
+        wanted = {rules.classes.index(kind.label): str(kind.label) for kind in learned.kinds}
+    else:
+        wanted = {} if positive is None else {positive: "the outliers"}
     return Summary(
         rules=rules,
-        evidence=evidence_of(rules, values, codes, given.verdict),
+        evidence=evidence,
         rest=rest_of(rules, values, codes),
         method=settings["method"],
         score=rules.assigned
         if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned"
-        else score_of_classes(predicted, codes, positive),
+        else score,
         min_score=settings["min_score"],
         n_rows=len(given.rows),
         n_columns=given.n_columns,
@@ -386,13 +444,18 @@ def summary_of(
         versions=library_versions(),
         trace=learned.trace,
         certificate=learned.certificate,
-        unexplained=int(missed.sum()) if positive is not None else 0,
-        held_out=held_out,
+        unexplained=int(missed.sum()),
+        check=check if isinstance(check, Check) else None,
+        unchecked=check if isinstance(check, str) else "",
+        kinds=learned.kinds,
+        further=learned.further,
+        suspects=suspects_of(rules, evidence, values, codes, wanted),
+        frontier=frontier_of(rules, values, codes, wanted, learned.further),
         _values=values,
         _rows=given.rows,
         _data=given.data,
         _unexplained=missed,
-        _outliers=codes == positive,
+        _outliers=is_outlier,
         _codes=codes,
     )
 
@@ -402,7 +465,7 @@ def _check_settings(
     min_score: float,
     max_rule_length: int,
     max_total_length: int | None,
-    validate: int,
+    validate: int | None,
 ) -> None:
     if method not in METHODS:
         raise StairError(f"no method {method!r}; methods are {', '.join(METHODS)}")
@@ -412,7 +475,7 @@ def _check_settings(
         raise StairError(f"the longest rule is {max_rule_length}; expected at least 1 attribute")
     if max_total_length is not None and max_total_length < 0:
         raise StairError(f"the total length is {max_total_length}; expected at least 0")
-    if validate < 0 or validate == 1:
+    if validate is not None and (validate < 0 or validate == 1):
         raise StairError(f"validate={validate}; expected 0 (off) or at least 2 folds")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.columns import Column
+from stair.columns import LISTS, Column, Lists
 from stair.distill.cells import cells_of, distinct_rows
 from stair.distill.clock import Clock
 from stair.distill.cover import problem_of
@@ -26,13 +26,23 @@ from stair.objective import f1, reaches
 from stair.rules import Label, Leaf, Rule, RuleSet
 from stair.schema import Schema
 
-__all__ = ["EFFORTS", "Distilled", "Effort", "distill", "least_outliers"]
+__all__ = ["EFFORTS", "Distilled", "Effort", "Further", "distill", "least_outliers"]
 
 # STAIR is grown past the floor by these shares of what is left above it, for a pool of rules.
 PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
 # A rule has at most one clause for each column. Where there are few columns, this many are as good
 # as no limit: the search takes its steps by the limit.
 PLENTY: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What one more rule would add: the rule, how many outliers more it explains, and the score of
+    all rules with it."""
+
+    rule: Rule
+    outliers: float
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,7 @@ class Distilled:
     min_outliers: int
     relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
     cut_short: bool  # whether somebody or the clock ended the search before it was done
+    further: Further | None = None
 
 
 def distill(
@@ -69,6 +80,7 @@ def distill(
     effort: Effort = "normal",
     time_limit: float | None = None,
     seed: int = 0,
+    lists: Lists = LISTS,
     say: Callable[[str], object] = lambda _: None,
 ) -> Distilled:
     """The shortest rules above the floor for a table of codes.
@@ -80,7 +92,7 @@ def distill(
     totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
-    cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
+    cells = cells_of(columns, values, labels != default, ranks=engine.ranks, lists=lists)
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
     growth = grow(
         engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
@@ -135,7 +147,18 @@ def distill(
             return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)
     relaxed = least < usual
     bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
-    return Distilled(rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short)
+    further = None
+    if chosen.further is not None and positive is not None:
+        box = chosen.further.box
+        clauses = clauses_of(cells, values, box, labels != positive, read)
+        more, better = make([*found, (positive, clauses)])
+        added = make.explained(more) - make.explained(rules)
+        if better > score and added > 0:
+            one = next((rule for rule in more if rule.clauses == clauses), None)
+            further = None if one is None else Further(one, added, better)
+    return Distilled(
+        rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short, further
+    )
 
 
 def _reader(columns: Sequence[Column], rows: Any) -> Reader:
@@ -216,6 +239,11 @@ class _Maker:
         weights = None if self.weights is None else self.weights[rows]
         counts = np.bincount(self.classes[rows], weights, len(self.labels))
         return tuple(map(float, counts))
+
+    def explained(self, rules: RuleSet) -> float:
+        """The outliers (or their weight) that some rule covers."""
+        assert self.positive is not None
+        return self._counts(rules.assign(self.rows) >= 0)[self.positive]
 
     def _score(self, rules: RuleSet) -> float:
         place = {label: k for k, label in enumerate(self.labels)}

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause
-from stair.columns import FEW_ROWS, ROWS_A_VALUE, Categories, Column
+from stair.columns import FEW_ROWS, LISTS, Categories, Column, Lists
 
 # Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096
-# A code has 16 bits, and one is that of missing values. Past this many categories, those with the
-# fewest outliers, usually none, share a bin.
-MOST_CATEGORIES: Final = 2**16 - 1
+
+# So many values of a list count as one attribute, so many more as another, and so on.
+VALUES_AN_ATTRIBUTE: Final = 4
 
 Run: TypeAlias = tuple[int, int, bool]  # first and last bin, and whether missing values belong
 Bins: TypeAlias = Run | frozenset[int]  # a run of an ordered column, a set of categories
@@ -45,8 +45,22 @@ class Cells:
         return np.array([column.is_ordered for column in self.columns])
 
     def length(self, box: Box) -> int:
-        """How many attributes the box speaks of."""
-        return len({self.columns[j].attribute for j in box})
+        """How many attributes the box speaks of; a long list of values counts as several."""
+        n_attributes = len({self.columns[j].attribute for j in box})
+        return n_attributes + sum(self._further(j, bins) for j, bins in box.items())
+
+    def _further(self, j: int, bins: Bins) -> int:
+        """What a list of values counts beyond the attribute itself."""
+        if not isinstance(bins, frozenset):
+            return 0
+        has_shared = bool(np.isnan(self.smallest[j][-1:]).any())
+        n_own = len(self.smallest[j]) - has_shared
+        n_inside = sum(k < n_own for k in bins)
+        if has_shared:  # which cannot be named, so that it is on the side that is not listed
+            n_named = n_own - n_inside if n_own in bins else n_inside
+        else:
+            n_named = min(n_inside, n_own - n_inside)
+        return max(0, -(-n_named // VALUES_AN_ATTRIBUTE) - 1)
 
     def may_say(self, clause: Clause) -> bool:
         """Whether a clause names no category that shares its bin with others."""
@@ -85,6 +99,7 @@ def cells_of(
     is_wanted: NDArray[np.bool_],
     most_bins: int = MOST_BINS,
     ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
+    lists: Lists = LISTS,
 ) -> Cells:
     """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
 
@@ -111,7 +126,7 @@ def cells_of(
                 distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
             )
         else:
-            bins, own = _categories(column, wanted, np.bincount(places)[: len(distinct)])
+            bins, own = _categories(column, wanted, np.bincount(places)[: len(distinct)], lists)
             shared = [np.nan] if len(own) < len(distinct) else []
             smallest.append(np.append(distinct[own], shared))
             largest.append(smallest[-1])
@@ -159,16 +174,28 @@ def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
 
 
 def _categories(
-    column: Column, wanted: NDArray[np.integer[Any]], n_rows: NDArray[np.integer[Any]]
+    column: Column,
+    wanted: NDArray[np.integer[Any]],
+    n_rows: NDArray[np.integer[Any]],
+    lists: Lists,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The bin of each category, and the categories that have one of their own; past those is the
-    bin that the others share. A name that few rows have is a memory of these rows: it shares the
-    bin, so that a clause cannot name it."""
+    bin that the others share, so that a clause cannot name them. A name that few rows have is a
+    memory of these rows, and so is a long list: those are kept apart that differ most in their
+    shares of the wanted rows and of the others."""
     own = np.arange(len(wanted))
-    if n_rows.sum() > FEW_ROWS and not (isinstance(column, Categories) and column.is_closed):
-        own = np.flatnonzero(n_rows >= ROWS_A_VALUE)
-    if len(own) > MOST_CATEGORIES - (len(own) < len(wanted)):
-        own = np.sort(own[np.argsort(-wanted[own], kind="stable")[: MOST_CATEGORIES - 1]])
+    if not (isinstance(column, Categories) and column.is_closed):
+        if n_rows.sum() > FEW_ROWS:
+            own = np.flatnonzero(n_rows >= lists.min_rows)
+        if len(own) > lists.max_values:
+            others = n_rows - wanted
+            # In whole numbers, so that ties are ties: the value that sorts first is kept.
+            differ = np.abs(
+                wanted.astype(object) * int(others.sum())
+                - others.astype(object) * int(wanted.sum())
+            )
+            first = sorted(own.tolist(), key=lambda k: (-differ[k], k))[: lists.max_values]
+            own = np.array(sorted(first), dtype=np.intp)
     bins = np.full(len(wanted), len(own))
     bins[own] = np.arange(len(own))
     return bins, own

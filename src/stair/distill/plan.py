@@ -13,6 +13,7 @@ from stair.distill.boxes import FULL, around, with_clause
 from stair.distill.clock import SHORTENING, Clock
 from stair.distill.cover import Cover, Placed, Problem
 from stair.distill.exact import candidates_of, choose
+from stair.distill.further import has_more, next_rule
 from stair.distill.select import (
     SHORTEST,
     Losses,
@@ -64,6 +65,7 @@ class Chosen(NamedTuple):
     is_enough: bool
     bound: int = 0
     n_candidates: int = 0
+    further: Placed | None = None  # a rule that would add most to these
 
 
 def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
@@ -104,17 +106,21 @@ def shortest_set(
             clock.say(f"{SHORTENING} {length}")
 
     n_columns = len(problem.cells.columns)
-    if not cover.is_enough() and (single := _single_clause(cover)) is not None:
+    single = None if cover.is_enough() else _single_clause(cover)
+    if single is not None and single.length == 1:
         cover.add(single)
-        return Chosen(cover.rules, True, 1, n_columns)
+        return Chosen(cover.rules, True, 1, n_columns, _further(cover, random, pool, usual))
     for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
+        if single is not None:
+            pool.remember(single)
         _start(cover, grown, random, pool, plan, pace, tell)
         if cover.is_enough():
             break
     tell(cover.length)
     pace.found_shorter()
-    # No single clause is enough, so two are the shortest there can be.
-    bound, n_candidates = (2, n_columns) if cover.is_enough() and cover.length == 2 else (0, 0)
+    # Where no single clause is enough, two are the shortest there can be.
+    is_shortest = single is None and cover.is_enough() and cover.length == 2
+    bound, n_candidates = (2, n_columns) if is_shortest else (0, 0)
     for turn in range(1, plan.rounds + 1):
         if not cover.is_enough() or cover.length <= SHORTEST:
             break
@@ -134,11 +140,20 @@ def shortest_set(
     if cover.is_enough() and cover.rules:
         settle(cover, random, pool, pace, SETTLE)
     _cut(cover, max_total_length)
-    return Chosen(cover.rules, cover.is_enough(), bound, n_candidates)
+    further = _further(cover, random, pool, usual)
+    return Chosen(list(cover.rules), cover.is_enough(), bound, n_candidates, further)
+
+
+def _further(cover: Cover, random: np.random.Generator, pool: Pool, least: int) -> Placed | None:
+    """What one more rule would be, where the floor is reached and enough outliers are left."""
+    cover.least = least
+    return next_rule(cover, random, pool) if cover.is_enough() and has_more(cover) else None
 
 
 def _single_clause(cover: Cover) -> Placed | None:
-    """A clause that reaches the floor by itself, where there is one: one look at each column."""
+    """A clause that reaches the floor by itself, where there is one: one look at each column. A
+    long list of values counts as more than one attribute: others go first."""
+    best: Placed | None = None
     for label in range(len(cover.problem.labels)):
         cover.aim_at(label)
         found = around(cover, {})
@@ -147,9 +162,11 @@ def _single_clause(cover: Cover) -> Placed | None:
             if cover.value + gains[column] <= cover.problem.floor:
                 break
             rule = cover.place(with_clause(cover, {}, column, found, -1))
-            if rule.hits >= cover.least:
-                return rule
-    return None
+            if rule.hits >= cover.least and (best is None or rule.length < best.length):
+                best = rule
+                if rule.length == 1:
+                    return rule
+    return best
 
 
 def _start(

@@ -69,11 +69,35 @@ def _facts(summary: Summary) -> dict[str, Any]:
         "rows_without_rule": summary.rest.rows,
         "label": summary.meaning,
         "source": summary.source,
+        "bounds": summary.rules.n_bounds,
         "held_out": list(summary.held_out),
+        **_holding(summary),
         "left_out": dict(summary.left_out),
         "settings": dict(summary.settings),
         "versions": dict(summary.versions),
     }
+
+
+def _holding(summary: Summary) -> dict[str, Any]:
+    """Whether the rules hold, how each kind of outlier does, and what one more rule would add."""
+    found: dict[str, Any] = {}
+    if summary.check is not None:
+        found["holds"] = summary.check.conclusion
+        found["held_out_score"] = summary.check.score
+        found["found_again"] = list(summary.check.found_again)
+    if summary.kinds:
+        found["kinds"] = [
+            {"label": kind.label, "rows": kind.rows, "score": kind.score, "reached": kind.reached}
+            for kind in summary.kinds
+        ]
+    if summary.further is not None:
+        found["next_rule"] = {
+            "words": str(summary.further.rule),
+            "length": summary.further.rule.length,
+            "outliers": summary.further.outliers,
+            "score": summary.further.score,
+        }
+    return found
 
 
 def from_json(text: str, source: str = "the rules") -> SavedRules:

@@ -66,8 +66,10 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
     numbered = list(enumerate(summary.evidence, start=1))
     digits = len(str(len(numbered)))
 
+    falling = falling_rules(summary)
+
     def rows(chosen: list[tuple[int, RuleEvidence]]) -> list[Row]:
-        return [_row(str(k).rjust(digits), each) for k, each in chosen]
+        return [_row(str(k).rjust(digits), each, k in falling) for k, each in chosen]
 
     if isinstance(summary.rules, LocalRuleSet):
         return _partitions(summary, summary.rules, numbered, rows, every_rule)
@@ -77,8 +79,17 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
         (f"Everything else is {_a(name) if positive is not None else name}",
          f"{rest.rows:,}", percent(rest.precision), ""),
     ] if rest.rows else []  # fmt: skip
+    parts: list[Section]
+    if summary.kinds:
+        parts = [
+            (f"{kind.label} is rows where …", f"of {kind.label}",
+             rows([(k, e) for k, e in numbered if e.rule.label == kind.label]), [])
+            for kind in summary.kinds
+            if any(e.rule.label == kind.label for _, e in numbered)
+        ]  # fmt: skip
+        return [*parts, ("Otherwise", "", [*otherwise], [])] if otherwise else parts
     if positive is None:
-        parts: list[Section] = [
+        parts = [
             (f"{label}: rows where …", f"of {label}",
              rows([(k, e) for k, e in numbered if e.rule.label == label]), [])
             for label in summary.rules.classes
@@ -130,10 +141,12 @@ def _a(name: str) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _row(number: str, evidence: RuleEvidence) -> Row:
+def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
     """A rule with its figures. Clauses are kept whole when the line is broken."""
     clauses = [str(clause).replace(" ", "\u00a0") for clause in evidence.rule.clauses]
     words = "\u00a0\u00a0and\u00a0 ".join(clauses) or "everything"
+    if is_falling:
+        words += "\u00a0*"
     figures = (f"{evidence.rows:,}", percent(evidence.precision), percent(evidence.share))
     return (f"{number}  {words}", *figures)
 
@@ -174,6 +187,12 @@ def floor_message(summary: Summary) -> str:
     if most is not None:
         limits += f" and a total length of at most {most}"
         advice = "Try a larger --max-total-length"
+    if summary.kinds:
+        missed = [str(kind.label) for kind in summary.kinds if not kind.reached]
+        return (
+            f"no rules with F1 above {summary.min_score:.2f} for {', '.join(missed)}. "
+            "Try a lower --min-score."
+        )
     score = score_in_words(summary.score, summary.min_score)
     return (
         f"{summary.score_name} {score} is the best that was found with rules of "
@@ -219,12 +238,13 @@ def _breakable(words: str, room: int) -> str:
 def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:
     n_columns = summary.n_columns
     parts = [f"{summary.n_rows:,} rows", f"{n_columns} column{'s' * (n_columns != 1)}"]
-    if summary.rules.positive is not None:
+    if summary.rules.positive is not None or summary.kinds:
         share = summary.n_outliers / summary.n_rows
-        parts.append(f"{summary.n_outliers:,} outliers ({fine_percent(share)})")
+        of_kinds = f" of {len(summary.kinds)} kinds" if summary.kinds else ""
+        parts.append(f"{summary.n_outliers:,} outliers{of_kinds} ({fine_percent(share)})")
     else:
         parts.append(f"{len(summary.rules.classes)} classes")
-    parts.append(f"label: {summary.meaning}")
+    parts.append(summary.meaning if summary.kinds else f"label: {summary.meaning}")
     name, *parts = map(visible, (summary.source or "data", *parts))
     first, *more = _flow([name, *parts], width)
     return [paint(name, _BOLD) + first.removeprefix(name), *more]
@@ -241,11 +261,95 @@ def _flow(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
+def falling_rules(summary: Summary) -> frozenset[int]:
+    """The numbers of the outlier rules that fall apart on rows kept aside."""
+    if summary.check is None:
+        return frozenset()
+    positive = summary.rules.positive
+    return frozenset(
+        k
+        for k in summary.check.falling
+        if positive is None or summary.evidence[k - 1].rule.label == positive
+    )
+
+
+def check_in_words(summary: Summary) -> list[str]:
+    """Whether the rules hold on rows kept aside."""
+    check = summary.check
+    if check is None:
+        why = f": {summary.unchecked}" if summary.unchecked else ""
+        return [f"Not checked on rows kept aside{why}."]
+    if not summary.evidence:
+        return []
+    folds = f"{len(check.scores)} folds"
+    if check.of_kinds:
+        listed = [
+            f"{kind.label} {score:.2f}"
+            for kind, score in zip(summary.kinds, check.of_kinds, strict=True)
+            if any(each.rule.label == kind.label for each in summary.evidence)
+        ]
+        scores = f"{', '.join(listed)} ({folds})"
+    else:
+        low, high = min(check.scores), max(check.scores)
+        scores = f"{check.score:.2f} ({folds}, {low:.2f} to {high:.2f})"
+    lines = [f"They {check.conclusion}: on rows kept aside {summary.score_name} is {scores}."]
+    falling = sorted(falling_rules(summary))
+    if falling:
+        n = len(falling)
+        which = f"rule {falling[0]} falls" if n == 1 else f"{n} rules fall"
+        if 1 < n <= 6:
+            which = f"rules {', '.join(map(str, falling[:-1]))} and {falling[-1]} fall"
+        lines.append(
+            f"* {which[:1].upper()}{which[1:]} apart there: most of the outliers are not found by "
+            "rules that were learned without them."
+        )
+    return lines
+
+
+def kinds_in_words(summary: Summary) -> list[str]:
+    """Kinds of outlier that have no rules above the floor, with what came nearest."""
+    lines = []
+    for kind in summary.kinds:
+        n = f"{kind.rows:,} row{'s' * (kind.rows != 1)}"
+        if kind.reached:
+            continue
+        if kind.nearest:
+            words = "; or ".join(map(str, kind.nearest[:2]))
+            more = f"; or {len(kind.nearest) - 2} more" if len(kind.nearest) > 2 else ""
+            score = score_in_words(kind.nearest_score, summary.min_score)
+            best = f"the best (F1 {score}): {words}{more}"
+            lines.append(f"{kind.label} ({n}): no rules above the floor; {best}.")
+        elif any(each.rule.label == kind.label for each in summary.evidence):
+            lines.append(
+                f"{kind.label} ({n}): F1 {score_in_words(kind.score, summary.min_score)}, because "
+                "rules of other kinds take some of its rows."
+            )
+        else:
+            lines.append(f"{kind.label} ({n}): no rules, because there are too few rows.")
+    return lines
+
+
+def further_in_words(summary: Summary) -> list[str]:
+    """What one more rule would add."""
+    more = summary.further
+    if more is None or not summary.floor_reached:
+        return []
+    total = summary.n_outliers
+    kind = f"{more.rule.label}: " if summary.kinds else ""
+    floor = math.floor(more.score * 100) / 100
+    floor -= 0.01 * (floor >= more.score)
+    again = f"; --min-score {floor:.2f}" if floor > summary.min_score else ""
+    return [
+        f"One more rule, length {more.rule.length}, would explain {percent(more.outliers / total)} "
+        f"more: {kind}{more.rule}{again}."
+    ]
+
+
 def untold_in_words(summary: Summary) -> list[str]:
     """Classes that no rule gives, where there are more than two: the largest may be so large that
     saying nothing but its name is right often enough."""
     rules = summary.rules
-    if rules.positive is not None:
+    if rules.positive is not None or summary.kinds:
         return []
     told = {each.rule.label for each in summary.evidence} | {rules.default}
     untold = [str(label) for label in rules.classes if label not in told]
@@ -290,11 +394,18 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     rules = summary.rules
     n = len(rules)
     asked = f"asked for more than {summary.min_score:.2f}"
-    score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)} ({asked})"
+    if summary.kinds:
+        n_reached = sum(kind.reached for kind in summary.kinds)
+        score = f"F1 above {summary.min_score:.2f} for {n_reached} of {len(summary.kinds)} kinds"
+    bounds = f"{rules.n_bounds} bound{'s' * (rules.n_bounds != 1)}"
     lines = [
-        f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {score} ({asked}). "
+        f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}. "
         f"{METHOD_NAMES[summary.method]}{OTHERS.get(summary.method, '')}."
     ]
+    lines += kinds_in_words(summary)
+    lines += check_in_words(summary)
+    lines += [f"Look twice: {suspect}." for suspect in summary.suspects]
     lines += certificate_in_words(summary)
     lines += untold_in_words(summary)
     if isinstance(rules, LocalRuleSet):
@@ -303,10 +414,10 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
             f"partition. Assigned {rules.assigned:.3f}: the paper's, where training chose the "
             "partition of each row knowing its label."
         )
-    if not summary.floor_reached:
+    if not summary.floor_reached and not summary.kinds:
         lines.append("The floor was not reached; these are the best rules on the way there.")
     more = []
-    if rules.positive is not None:
+    if rules.positive is not None or summary.kinds:
         missed = f"{summary.unexplained:,} outlier{'s' * (summary.unexplained != 1)}"
         more.append(f"Not explained: {missed}.")
     if summary.left_out:
@@ -314,12 +425,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
         shown = names if len(names) <= 6 else [*names[:6], f"… {len(names) - 6} more"]
         more.append(f"Left out: {', '.join(shown)}.")
     lines += ["  ".join(more)] if more else []
-    if summary.held_out:
-        folds = summary.held_out
-        lines.append(
-            f"Stable?  {summary.score_name} {sum(folds) / len(folds):.2f} on rows kept aside "
-            f"({len(folds)} folds, {min(folds):.2f} to {max(folds):.2f})."
-        )
+    lines += further_in_words(summary)
     lines += [f"Note: {note}" for note in summary.notes]
     wrapped = [f" {part}" for line in lines for part in textwrap.wrap(visible(line), width - 1)]
     if not summary.floor_reached:

@@ -20,8 +20,9 @@ from stair.clauses import Clause
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned, predicted_classes, score_of_classes
+from stair.learn import Learned, predicted_classes
 from stair.local import LocalRuleSet
+from stair.objective import score_of_classes
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say

@@ -251,7 +251,7 @@ def test_categories_that_share_a_bin_are_those_that_tell_least() -> None:
 
     column = Categories("c", 0, tuple("abcde"))
     codes = np.array([0, 1, 1, 2, 3, 3, 3, 4, np.nan])[:, None]
-    wanted = np.array([0, 1, 1, 0, 1, 1, 0, 0, 0], dtype=bool)
+    wanted = np.array([0, 1, 1, 0, 1, 1, 1, 0, 0], dtype=bool)
     found = cells_of([column], codes, wanted, lists=Lists(1, 2))
     assert found.codes[:, 0].tolist() == [2, 0, 0, 2, 1, 1, 1, 2, 3]
     assert found.smallest[0].tolist()[:2] == [1.0, 3.0]

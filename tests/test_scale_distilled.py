@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import stair
@@ -224,11 +224,13 @@ def test_nothing_of_distilled_rules_is_kept_in_a_folder(tmp_path: Path) -> None:
     cuts=st.lists(st.integers(0, 150), max_size=4),
     in_order=st.booleans(),
 )
+@example(most=4, strata=[0, 0, 2, 3, 0, 0, 4, 4], cuts=[3], in_order=False)
 def test_a_sample_is_the_same_however_the_rows_are_cut(
     most: int, strata: list[int], cuts: list[int], in_order: bool
 ) -> None:
     """Added part by part, or put together from samples of parts; and no tier has more than its
-    share while another one has rows to give."""
+    share while another one has rows to give. Room that could not be shared evenly went to the
+    next tier, whose quota then grew while rows came: one of its rows was gone already."""
     tiers = np.array([Tier.WANTED, Tier.WANTED, Tier.COVERED, Tier.COVERED, Tier.REST])
     x = np.arange(len(strata), dtype=np.float64)
     place = np.array(strata, dtype=np.intp)
@@ -263,7 +265,7 @@ def test_a_sample_is_the_same_however_the_rows_are_cut(
     for tier, share in SHARES.items():
         room = most // share
         assert drawn[tier] <= room
-        assert drawn[tier] == there[tier] or drawn[tier] > room - 2
+        assert drawn[tier] == min(there[tier], room)
     assert drawn[Tier.REST] == min(there[Tier.REST], most - drawn[:2].sum())
 
 

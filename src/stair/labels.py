@@ -138,8 +138,8 @@ def read_labels(
         normal = _normal_of(found, frequency)
         if normal is not None:
             notes += (
-                f"{said(found[normal])} is by far the most frequent {name} and taken as normal, "
-                "every other as a kind of outlier (negative and positive say otherwise)",
+                f"{said(found[normal])} is by far the most frequent value of {name} and taken as "
+                "normal, every other as a kind of outlier (negative and positive say otherwise)",
             )
     if normal is not None:
         meaning = f"against {name} = {said(found[normal])}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stair.errors import visible
+from stair.kinds import FEWEST
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
@@ -324,8 +325,10 @@ def kinds_in_words(summary: Summary) -> list[str]:
                 f"{kind.label} ({n}): F1 {score_in_words(kind.score, summary.min_score)}, because "
                 "rules of other kinds take some of its rows."
             )
-        else:
+        elif kind.rows < FEWEST:
             lines.append(f"{kind.label} ({n}): no rules, because there are too few rows.")
+        else:
+            lines.append(f"{kind.label} ({n}): no rules; none that was found comes near the floor.")
     return lines
 
 

@@ -121,7 +121,7 @@ class Sample:
         for tier in Tier:
             here = self.tiers == tier
             room = min(left, self.most // SHARES[tier]) if tier in SHARES else left
-            quotas[here] = np.minimum(self.counts[here], _level(self.counts[here], room))
+            quotas[here] = _shared(self.counts[here], room)
             left -= int(quotas[here].sum())
         return quotas
 
@@ -143,15 +143,21 @@ class Sample:
         return np.sort(order[rank < self._quotas()[strata[order]]])
 
 
-def _level(counts: NDArray[np.int64], room: int) -> int:
-    """The largest number q for which min(count, q) over all counts fits in the room."""
-    left = room
+def _shared(counts: NDArray[np.int64], room: int) -> NDArray[np.int64]:
+    """The room, shared as evenly as the counts allow; what is over goes to the first ones. All of
+    it is taken where there are so many rows, or the room of a later tier would grow again as rows
+    come, and rows would be missed."""
+    level, left = room, room
     for place, count in enumerate(sorted(counts.tolist())):
-        share = left // (len(counts) - place)
-        if count > share:
-            return share
+        level = left // (len(counts) - place)
+        if count > level:
+            break
         left -= count
-    return room
+        level = room
+    shares = np.minimum(counts, level)
+    more = np.flatnonzero(counts > shares)
+    shares[more[: room - int(shares.sum())]] += 1
+    return shares
 
 
 def _random(seed: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:

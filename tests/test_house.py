@@ -65,6 +65,7 @@ MAY_IMPORT = {
         "grow",
         "kinds",
         "labels",
+        "local",
         "localize",
         "objective",
         "partition",

@@ -16,14 +16,19 @@ from stair.errors import StairError
 from stair.grow import Step, grow, leaves_of
 from stair.kinds import Kind, learn_kinds
 from stair.labels import Labels
-from stair.localize import LOCALITY, local_rules
+from stair.local import LocalRuleSet
+from stair.localize import LOCALITY, MOST_DRAWS, local_rules
 from stair.partition import FloorOn
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.schema import Schema, Values
 from stair.seeds import seed_of
+from stair.shortest import MOST as MOST_TREES
 from stair.shortest import shortest_tree
 from stair.table import encode
 from stair.validation import Check, check_of, out_of_fold, quick_folds
+
+# Refined rules of the quick check are chosen from so many trees in each fold.
+QUICK_TREES: Final = 20
 
 METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
@@ -76,6 +81,8 @@ class Learner:
     effort: Effort = "normal"
     time_limit: float | None = None
     lists: Lists = LISTS
+    most_trees: int = MOST_TREES  # that refined rules are chosen from
+    most_draws: int = MOST_DRAWS  # of partitions to start with
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -192,6 +199,7 @@ class Learner:
             max_rule_length=self.max_rule_length,
             positive=self.labels.positive,
             seed=seed_of(self.random_state),
+            most_trees=self.most_trees,
             say=self.say,
         )
         return leaves, default, tuple(growth.steps)
@@ -226,6 +234,7 @@ class Learner:
             floor_on=self.floor_on,
             max_rounds=10,
             seed=seed_of(self.random_state),
+            most_draws=self.most_draws,
             say=self.say,
         )
         return Learned(rules, tuple(local.steps))
@@ -309,7 +318,11 @@ def check_rules(
         if learned.certificate is not None and learned.certificate.cut_short:
             return "the search was cut short"
         limit = None if learn.time_limit is None else learn.time_limit / (2 * folds)
-        learn = replace(learn, effort="fast", time_limit=limit)
+        learn = replace(
+            learn, effort="fast", time_limit=limit, most_trees=QUICK_TREES, most_draws=1
+        )
+        if isinstance(learned.rules, LocalRuleSet):  # as many as were best of those tried
+            learn = replace(learn, n_partitions=len(learned.rules.partitions))
     elif fewest < folds and labels.negative is None:
         raise StairError(
             f"validate={folds} needs at least {folds} rows of each class, but one has {fewest}"

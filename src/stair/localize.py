@@ -50,6 +50,7 @@ def local_rules(
     floor_on: FloorOn,
     max_rounds: int,
     seed: int,
+    most_draws: int = MOST_DRAWS,
     say: Callable[[str], object] = lambda _: None,
 ) -> tuple[LocalRuleSet, Local]:
     """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
@@ -73,7 +74,7 @@ def local_rules(
     data = merged(table, codes)
     places = space.place(data.table.values.__getitem__)
     starts = STARTS if n_partitions == "auto" else (n_partitions,)
-    draws = min(max(VALUES // table.codes.size, 1), MOST_DRAWS)
+    draws = min(max(VALUES // table.codes.size, 1), most_draws)
     found = [
         learn_local(
             data, places, len(classes), positive=positive, min_score=min_score,

@@ -61,6 +61,7 @@ def shortest_tree(
     max_rule_length: int,
     positive: int | None,
     seed: int,
+    most_trees: int = MOST,
     say: Callable[[str], object] = lambda _: None,
 ) -> tuple[list[Leaf], int, Growth]:
     """Leaves that cover all rows above the floor, the class of the rest, and the first growth.
@@ -71,7 +72,7 @@ def shortest_tree(
     past = min_score + (1 - min_score) * PAST_THE_FLOOR
     best: tuple[tuple[bool, float], list[Leaf]] | None = None
     first: Growth | None = None
-    for number in range(min(max(VALUES // max(n_values, 1), FEWEST), MOST)):
+    for number in range(min(max(VALUES // max(n_values, 1), FEWEST), most_trees)):
         engine = engine_of()
         seen: Engine = engine if first is None else Blinkered(engine, random)
         growth = grow(

@@ -214,7 +214,7 @@ BAD = {
     "all missing": (["missing.csv", "--label", "y"], '"y"'),
     "contamination": (
         ["payments.csv", "--score", "amount", "--contamination", "0.7"],
-        "contamination=0.7",
+        "--contamination 0.7",
     ),
     "no contamination": (["payments.csv", "--score", "amount"], "contamination"),
     "negative floor": (
@@ -240,8 +240,8 @@ BAD = {
     "a folder as input": ([".", "--label", "flagged"], "folder"),
     "empty parquet": (["empty.parquet", "--label", "y"], "empty.parquet"),
     "unknown ending": (["rules.xyz", "--label", "y"], "rules.xyz"),
-    "no verdict": (["payments.csv"], "give one of labels, scores and detector"),
-    "two verdicts": (["payments.csv", "--label", "flagged", "--detector", "lof"], "got labels and"),
+    "no verdict": (["payments.csv"], "give one of --label, --score and --detector"),
+    "two verdicts": (["payments.csv", "--label", "flagged", "--detector", "lof"], "got --label and"),
     "bad kind": (["payments.csv", "--label", "flagged", "--kind", "hour"], "expected COLUMN=KIND"),
     "infinite": (["infinite.csv", "--label", "y"], '50% of "x" is infinite'),
 }

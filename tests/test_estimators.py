@@ -720,7 +720,7 @@ def test_an_outlier_that_is_only_guessed_is_said_aloud(estimator: Any) -> None:
     """Where nothing says which class is the outlier it is the smaller one, with a warning; and
     with weights it is the class of smaller weight."""
     y = np.array(["red", "blue"])[FRAUD]
-    with pytest.warns(OutlierGuessed, match="the rarer one, \"blue\".*pos_label='red' says other"):
+    with pytest.warns(OutlierGuessed, match='the rarer one, "blue".*pos_label="red" says other'):
         model = estimator().fit(PAYMENTS, y)
     assert model.rules_.positive == "blue"
     assert estimator(pos_label="red").fit(PAYMENTS, y).rules_.positive == "red"

@@ -177,7 +177,7 @@ def test_a_class_that_no_rule_gives_is_told() -> None:
     found = summarize({"x": x}, labels=kind, effort="fast")
     said = " ".join(str(found).split())
     assert "No rule says scan or worm: the accuracy is above the floor without one." in said
-    assert "--positive scan" in said
+    assert 'positive="scan"' in said
     found = summarize({"x": x}, labels=kind, effort="fast", min_score=0.94)
     assert "No rule says scan: the accuracy" in " ".join(str(found).split())
     assert any("No rule says scan" in note for note in report_of(found).notes)
@@ -354,15 +354,15 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "give one of labels, scores and detector; got none"),
-        ({"labels": "flagged", "detector": "lof"}, "got labels and detector"),
+        ({}, "give one of labels=, scores= and detector=; got none"),
+        ({"labels": "flagged", "detector": "lof"}, "got labels= and detector="),
         ({"labels": "flaged"}, 'no column "flaged" in the data. Did you mean "flagged"'),
         ({"labels": [0, 1]}, "labels has 2 values, but the data has 1500 rows"),
         ({"labels": "flagged", "method": "magic"}, "no method 'magic'"),
         ({"labels": "flagged", "min_score": -0.1}, "expected a score from 0 to 1"),
         ({"labels": "flagged", "max_rule_length": 0}, "expected at least 1 attribute"),
         ({"labels": "flagged", "validate": 1}, "expected 0 .off. or at least 2 folds"),
-        ({"labels": "flagged", "contamination": 0.1}, "contamination goes with scores"),
+        ({"labels": "flagged", "contamination": 0.1}, "contamination= goes with scores"),
         ({"labels": "flagged", "method": "cart"}, "takes numbers only, but"),
         ({"detector": "lofff"}, "lof"),
         ({"detector": "lof", "contamination": 0.7}, "contamination"),

@@ -1,10 +1,18 @@
-"""What goes wrong, said in one sentence: what we got, what we expected, what to do."""
+"""What goes wrong, said in one sentence: what we got, what we expected, what to do.
+
+What to do is often another setting, and that has two names: `--min-score 0.9` in the command,
+`min_score=0.9` in Python. Messages name it by `option`, and `spoken` says it as one does here.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import json
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 # What a terminal obeys or that turns the order of letters around, and halves of characters.
 _UNSEEN = re.compile(
@@ -21,13 +29,87 @@ def visible(text: str, *, lines: bool = False) -> str:
     )
 
 
+# The flags that are not the parameter's name with hyphens.
+_FLAGS: Final = {
+    "labels": "label", "scores": "score", "kinds": "kind", "n_partitions": "partitions",
+    "random_state": "seed", "client": "scheduler", "every_rule": "all", "path": "output",
+}  # fmt: skip
+_LISTS: Final = frozenset({"include", "exclude"})  # a list in Python, a flag again and again
+# Around an option in a message: characters that belong to nobody and mean nothing.
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_OPTION: Final = re.compile(f"{_OPEN}(\\w+)(?::([^{_OPEN}{_CLOSE}]*))?{_CLOSE}")
+
+_is_command = False
+
+
+def option(name: str, *value: Any) -> str:
+    """A setting by the name of its parameter, and which value of it is meant; `spoken` says it."""
+    given = f":{json.dumps(value[0], default=str)}" if value else ""
+    return f"{_OPEN}{name}{given}{_CLOSE}"
+
+
+def spoken(text: str) -> str:
+    """A text with its options in the words of where one is."""
+    return _OPTION.sub(_as_flag if _is_command else _as_parameter, text)
+
+
+@contextlib.contextmanager
+def in_the_command() -> Iterator[None]:
+    """While it lasts, options are flags of the command."""
+    global _is_command  # one process is one place
+    before, _is_command = _is_command, True
+    try:
+        yield
+    finally:
+        _is_command = before
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    name = found[1]
+    flag = f"--{_FLAGS.get(name, name).replace('_', '-')}"
+    if found[2] is None:
+        return flag
+    value = json.loads(found[2])
+    if isinstance(value, bool) or (name == "validate" and value == 0):
+        return flag if value else flag.replace("--", "--no-", 1)
+    if isinstance(value, Mapping):
+        return " ".join(f"{flag} {shlex.quote(f'{key}={each}')}" for key, each in value.items())
+    values = value if isinstance(value, list) else [value]
+    return " ".join(f"{flag} {shlex.quote(str(each))}" for each in values)
+
+
+def _as_parameter(found: re.Match[str]) -> str:
+    name = found[1]
+    if found[2] is None:
+        return f"{name}="
+    value = json.loads(found[2])
+    if name in _LISTS and not isinstance(value, list):
+        value = [value]
+    return f"{name}={_literal(value)}"
+
+
+def _literal(value: Any) -> str:
+    """A value as one would write it in Python, with the quotes of this house."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_literal(k)}: {_literal(v)}' for k, v in value.items())}}}"
+    if isinstance(value, str) and value.isprintable() and not set('"\\') & set(value):
+        return f'"{value}"'
+    return repr(value)
+
+
 class StairError(ValueError):
     """Bad input. The message is one sentence, in one line, for the person who gave it."""
 
     def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        message = spoken(self.args[0])
         if len(message) > _LONGEST:  # names and libraries' words can be as long as a file
             message = f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
-        super().__init__(visible(message))
+        return visible(message)
 
 
 class FloorNotReached(UserWarning):

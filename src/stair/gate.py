@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 
 import typer
 
-from stair.errors import StairError, visible
+from stair.errors import StairError, in_the_command, visible
 
 BAD_INPUT: Final = 2
 _USAGE: Final[Any] = typer.BadParameter.__base__  # of whichever click typer brings along
@@ -326,7 +326,7 @@ def run(command: Callable[[], int | None]) -> int:
     """Run a command to an orderly end and give its exit code: bad input is one sentence, and a
     signal lets go of everything that is open first."""
     _open_streams()
-    with _signals() as received:
+    with in_the_command(), _signals() as received:
         try:
             with contextlib.closing(_piped):
                 code = command() or 0

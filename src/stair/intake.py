@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stair import io
 from stair.conversion import is_missing
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError, no_such_column, option
 from stair.labels import Labels, labels_from_scores, read_labels
 from stair.learn import Progress
 from stair.schema import Schema, Values
@@ -131,7 +131,10 @@ def read_table(
         return data
     if not isinstance(data, str | Path):
         if table is not None or query is not None:
-            raise StairError("table= and query= are for a database file, but data is no path")
+            raise StairError(
+                f"{option('table')} and {option('query')} are for a database file, but data is no "
+                "path"
+            )
         frame = io.from_object(data)
         for name in exclude:
             if name not in frame.columns:
@@ -182,21 +185,26 @@ def read_verdict(
     sources = {"labels": labels, "scores": scores, "detector": detector}
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
-        got = " and ".join(given) or "none of them"
-        raise StairError(f"give one of labels, scores and detector; got {got}")
+        got = " and ".join(map(option, given)) or "none of them"
+        raise StairError(
+            f"give one of {option('labels')}, {option('scores')} and {option('detector')}; got "
+            f"{got}"
+        )
     taken = {name for name in (labels, scores) if isinstance(name, str)}
     if isinstance(labels, Labels):
         return labels, set()
     if labels is not None:
         if contamination is not None:
-            raise StairError("contamination goes with scores or a detector, not with labels")
+            raise StairError(
+                f"{option('contamination')} goes with scores or a detector, not with labels"
+            )
         array, name = _column_or_array(frame, labels, "labels")
         return read_labels(
             array, positive=positive, negative=negative, kinds=outlier_kinds, name=name or "labels"
         ), taken
-    for option, value in (("positive", positive), ("negative", negative)):
+    for side, value in (("positive", positive), ("negative", negative)):
         if value is not None:
-            raise StairError(f"{option} is about labels; it does not go with scores")
+            raise StairError(f"{option(side)} is about labels; it does not go with scores")
     if scores is not None:
         array, name = _column_or_array(frame, scores, "scores")
         return labels_from_scores(array, contamination, name=name or "scores"), taken

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.objective import reaches, score_of_classes
 from stair.rules import Label, Rule, RuleSet
 from stair.schema import Values
@@ -60,7 +60,7 @@ def learn_kinds(
     if schema is None:
         raise StairError(
             f"no kind of outlier has {FEWEST} rows or more, so rules would be memories of rows; "
-            "name several labels at once as positive"
+            f"name several labels at once with {option('positive')}"
         )
     reached = [kind for kind in order if kind in found and reaches(alone[kind], floor)]
     whole = RuleSet((), classes, schema, classes[negative], tuple(map(float, totals)), None)

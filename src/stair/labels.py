@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 
 Value: TypeAlias = str | int | float | bool
 Codes: TypeAlias = NDArray[np.int32]
@@ -104,7 +104,8 @@ def read_labels(
         )
     if positive is not None and negative is not None:
         raise StairError(
-            "positive names the outliers and negative what is normal; give one of the two"
+            f"{option('positive')} names the outliers and {option('negative')} what is normal; "
+            "give one of the two"
         )
     normal = None
     if negative is not None:
@@ -139,7 +140,8 @@ def read_labels(
         if normal is not None:
             notes += (
                 f"{said(found[normal])} is by far the most frequent value of {name} and taken as "
-                "normal, every other as a kind of outlier (negative and positive say otherwise)",
+                f"normal, every other as a kind of outlier ({option('negative')} and "
+                f"{option('positive')} say otherwise)",
             )
     if normal is not None:
         meaning = f"against {name} = {said(found[normal])}"
@@ -164,7 +166,7 @@ def labels_from_scores(scores: Any, contamination: float | None, *, name: str = 
     if contamination is None:
         raise StairError(
             "scores need a contamination; give the share of rows to call outliers, such as "
-            "contamination=0.05, or their number"
+            f"{option('contamination', 0.05)}, or their number"
         )
     numbers = _numbers_in(scores, name)
     is_known = ~np.isnan(numbers)
@@ -341,35 +343,36 @@ def _check_are_labels(found: Sequence[Value], column: str) -> None:
     if fractions > _MOST_FRACTIONS:
         raise StairError(
             f"{column} has {len(found):,} different numbers, which look like scores; give them as "
-            "scores= (--score) with a contamination, the share of rows to call outliers."
+            f"{option('scores')} with {option('contamination')}, the share of outliers."
         )
     if len(found) > _MOST_CLASSES:
         which = "an identifier" if None in numbers else "an identifier, or scores"
         raise StairError(
             f"{column} has {len(found):,} different values, more than {_MOST_CLASSES}; is it "
-            f"{which}? Give another column, or say which value is the outlier with positive=."
+            f"{which}? Give another column, or say which value is the outlier with "
+            f"{option('positive')}."
         )
 
 
 def _positions_of(
-    positive: Any, found: Sequence[Value], column: str, option: str = "positive"
+    positive: Any, found: Sequence[Value], column: str, side: str = "positive"
 ) -> list[int]:
     """Where the values are that the caller calls outliers: one of them, or several."""
     named = [positive]
     if isinstance(positive, list | tuple | set | frozenset | np.ndarray):
         named = list(positive)
-    places = {_position_of(each, found, column, option) for each in named}
+    places = {_position_of(each, found, column, side) for each in named}
     outliers = [at for at in _sorted(found) if at in places]
     if not outliers or len(outliers) == len(found):
         which = "names no value" if not outliers else "names all values"
         raise StairError(
-            f"{option} {which} of {column}, so there is nothing to tell apart. "
+            f"{option(side)} {which} of {column}, so there is nothing to tell apart. "
             f"Values: {folded([found[i] for i in _sorted(found)])}."
         )
     return outliers
 
 
-def _position_of(positive: Any, found: Sequence[Value], column: str, option: str) -> int:
+def _position_of(positive: Any, found: Sequence[Value], column: str, side: str) -> int:
     """Where the value is that the caller calls the outlier: as it is, as a number, or as text."""
     canonical = _canonical(positive)
     text = _text(canonical)
@@ -386,11 +389,13 @@ def _position_of(positive: Any, found: Sequence[Value], column: str, option: str
     near = difflib.get_close_matches(text.casefold(), by_fold, n=1)
     hint = f" Did you mean {said(found[by_fold[near[0]]])}?" if near else ""
     values = folded([found[i] for i in _sorted(found)])
-    raise StairError(f"{option}={positive!r} is not a value of {column}.{hint} Values: {values}.")
+    raise StairError(
+        f"{option(side, _canonical(positive))} is not a value of {column}.{hint} Values: {values}."
+    )
 
 
 def outlier_of_two(
-    values: Sequence[Any], counts: Sequence[float], *, name: str, option: str = "positive"
+    values: Sequence[Any], counts: Sequence[float], *, name: str, setting: str = "positive"
 ) -> tuple[int, str]:
     """Which of two classes is the outlier, and a sentence where that is only a guess.
 
@@ -398,7 +403,7 @@ def outlier_of_two(
     scikit-learn's detectors have it; 1 of 0/1, as PyOD's have it; True; a word that is known to
     mean outlier, or the other one of a word that is known to mean inlier. Otherwise it is the
     smaller class by `counts`, and of two equal ones the last in order (by size where both are
-    numbers, else by text). `option` is the setting that says otherwise.
+    numbers, else by text). `setting` is what says otherwise.
     """
     found = [_text(v) if (v := _canonical(value)) is None else v for value in values]
     first, second = (_number(value) for value in found)
@@ -420,7 +425,8 @@ def outlier_of_two(
         at, why = _sorted(found)[1], "as they are equally frequent, the last one"
     return at, (
         f"{name} has the values {folded([found[i] for i in _sorted(found)])}; {why}, "
-        f"{said(found[at])}, is taken as the outlier ({option}={found[1 - at]!r} says otherwise)"
+        f"{said(found[at])}, is taken as the outlier ({option(setting, found[1 - at])} says "
+        "otherwise)"
     )
 
 
@@ -457,7 +463,9 @@ def _numbers_in(scores: Any, name: str) -> NDArray[np.float64]:
     items = plain_values(scores, what)
     if isinstance(items, np.ndarray):
         if items.dtype.kind == "b":
-            raise StairError(f"{what} are true or false; expected numbers, or give them as labels=")
+            raise StairError(
+                f"{what} are true or false; expected numbers, or give them as {option('labels')}"
+            )
         return items.astype(np.float64)
     if len(items) and (quick := _as_numbers(items)) is not None:
         return quick
@@ -489,7 +497,7 @@ def wanted_outliers(contamination: Any, n_rows: int) -> tuple[int, str]:
         return max(1, round(number * n_rows)), f"the {100 * number:.4g}%"
     most = f" (at most half of the {n_rows:,})" if isinstance(number, int) and number > 1 else ""
     raise StairError(
-        f"contamination={number!r}; expected a share above 0 and at most 0.5, "
+        f"{option('contamination', number)}; expected a share above 0 and at most 0.5, "
         f"or a number of rows{most}"
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stair.columns import LISTS, Binned, Lists, Numbers
 from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.grow import Step, grow, leaves_of
 from stair.kinds import Kind, learn_kinds
 from stair.labels import Labels
@@ -158,8 +158,8 @@ class Learner:
         """Outlier rules for each kind of outlier, against everything else."""
         if self.max_total_length is not None:
             raise StairError(
-                "a limit on the total length is for one kind of outlier; name it (positive), or "
-                "leave the limit out"
+                f"{option('max_total_length')} is for one kind of outlier; name it with "
+                f"{option('positive')}, or leave the limit out"
             )
         classes = self.labels.classes
         of_kind: dict[int, Learned] = {}
@@ -325,7 +325,8 @@ def check_rules(
             learn = replace(learn, n_partitions=len(learned.rules.partitions))
     elif fewest < folds and labels.negative is None:
         raise StairError(
-            f"validate={folds} needs at least {folds} rows of each class, but one has {fewest}"
+            f"{option('validate', folds)} needs at least {folds} rows of each class, but one has "
+            f"{fewest}"
         )
 
     tell = _Always(learn.say, "")

@@ -14,7 +14,7 @@ from stair.clauses import number_in_words, value_in_words
 from stair.columns import Term
 from stair.decimals import shortest_between
 from stair.engines.memory import MemoryEngine
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.grow import grow
 from stair.local import LocalRuleSet, Partition
 from stair.match import first_match
@@ -56,7 +56,7 @@ def local_rules(
     """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
     if n_partitions != "auto" and n_partitions > table.n_rows:
         raise StairError(
-            f"n_partitions={n_partitions} is more than the {table.n_rows} rows; "
+            f"{option('n_partitions', n_partitions)} is more than the {table.n_rows} rows; "
             "expected at most one partition for each row"
         )
     # The same rows in any order are the same to every draw and every sum.

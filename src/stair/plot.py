@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.distribution import Bar, Histogram
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.export.text import percent
 from stair.local import LocalRuleSet
 
@@ -36,7 +36,9 @@ def plot_partitions(summary: Summary, path: str | Path | None = None, seed: int 
     """The partitions in two dimensions (t-SNE): a colour for each, outliers ringed."""
     rules = summary.rules
     if not isinstance(rules, LocalRuleSet):
-        raise StairError('the map needs partitions; learn the rules with method="local"')
+        raise StairError(
+            f"the map needs partitions; learn the rules with {option('method', 'local')}"
+        )
     values = summary._values
     rows = _sample(summary.n_rows, seed)
     part: dict[str, NDArray[Any]] = {name: array[rows] for name, array in values.items()}

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 
 LARGEST: Final = 2**32 - 1  # of NumPy's older generators, and so of scikit-learn
 
@@ -22,7 +22,7 @@ def seed_of(random_state: Any) -> int:
     is_whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     if not is_whole or not 0 <= random_state <= LARGEST:
         raise StairError(
-            f"random_state={random_state!r}; expected a whole number from 0 to {LARGEST}, "
-            "a NumPy generator, or None"
+            f"{option('random_state', random_state)}; expected a whole number from 0 to {LARGEST}, "
+            "or in Python a NumPy generator or None"
         )
     return int(random_state)

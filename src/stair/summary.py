@@ -18,7 +18,7 @@ from stair import io
 from stair.columns import LISTS, Lists
 from stair.distill import EFFORTS, Effort, Further
 from stair.distribution import Distributions
-from stair.errors import StairError
+from stair.errors import StairError, option, spoken
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.export.endings import Endings, written
 from stair.frontier import frontier_of
@@ -83,6 +83,16 @@ class Summary(Endings):
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        said = {name: tuple(map(spoken, getattr(self, name))) for name in ("notes", "suspects")}
+        reasons = {name: spoken(why) for name, why in self.left_out.items()}
+        for name, words in (
+            *said.items(),
+            ("left_out", reasons),
+            ("unchecked", spoken(self.unchecked)),
+        ):
+            object.__setattr__(self, name, words)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -346,24 +356,25 @@ def summarize(
     """
     _check_settings(method, min_score, max_rule_length, max_total_length, validate)
     if n_partitions != "auto" and n_partitions < 1:
-        raise StairError(f"n_partitions={n_partitions}; expected at least 1, or auto")
+        raise StairError(f"{option('n_partitions', n_partitions)}; expected at least 1, or auto")
     if locality < 0:
-        raise StairError(f"locality={locality:g}; expected a number that is not negative")
+        raise StairError(f"{option('locality', locality)}; expected a number that is not negative")
     if floor_on not in ("routed", "assigned"):
-        raise StairError(f"floor_on={floor_on!r}; expected routed or assigned")
+        raise StairError(f"{option('floor_on', floor_on)}; expected routed or assigned")
     if effort not in EFFORTS:
         raise StairError(f"no effort {effort!r}; expected {' or '.join(EFFORTS)}")
     if min_outliers is not None and min_outliers < 1:
-        raise StairError(f"min_outliers={min_outliers}; expected at least 1")
+        raise StairError(f"{option('min_outliers', min_outliers)}; expected at least 1")
     if measure not in ("f1", "accuracy"):
-        raise StairError(f"measure={measure!r}; expected f1 or accuracy")
+        raise StairError(f"{option('measure', measure)}; expected f1 or accuracy")
     if min_rows_per_value < 1 or not 1 <= max_values <= MOST_LISTED:
         raise StairError(
-            f"min_rows_per_value={min_rows_per_value}, max_values={max_values}; expected at least "
-            f"1, and at most {MOST_LISTED:,} values"
+            f"{option('min_rows_per_value', min_rows_per_value)} and "
+            f"{option('max_values', max_values)}; expected at least 1, and at most {MOST_LISTED:,} "
+            "values"
         )
     if time_limit is not None and not time_limit >= 0:
-        raise StairError(f"time_limit={time_limit:g}; expected seconds, 0 or more")
+        raise StairError(f"{option('time_limit', time_limit)}; expected seconds, 0 or more")
     say = progress or (lambda _: None)
     if engine != "memory":
         from stair.scale.summarize import summarize_large
@@ -476,7 +487,7 @@ def _check_settings(
     if max_total_length is not None and max_total_length < 0:
         raise StairError(f"the total length is {max_total_length}; expected at least 0")
     if validate is not None and (validate < 0 or validate == 1):
-        raise StairError(f"validate={validate}; expected 0 (off) or at least 2 folds")
+        raise StairError(f"{option('validate', validate)}; expected 0 (off) or at least 2 folds")
 
 
 def library_versions() -> dict[str, str]:

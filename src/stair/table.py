@@ -29,7 +29,7 @@ from stair.columns import (
     Times,
 )
 from stair.conversion import EXACT, Part, is_missing, type_of_column
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError, no_such_column, option
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
 from stair.names import in_name_order
@@ -233,7 +233,7 @@ def read_to_learn(schema: Schema, frame: Frame) -> Values:
             share = f"{part:.0%}" if part >= 0.01 else "some"
             raise StairError(
                 f'{share} of "{field.name}" is infinite. Replace it or leave the column out '
-                f"with --exclude {field.name} (exclude=[...])."
+                f"with {option('exclude', field.name)}."
             )
     return values
 

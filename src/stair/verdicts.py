@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.labels import (
     TWO_CLASSES,
     Flags,
@@ -82,8 +82,8 @@ def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> L
     if hasattr(detector, "score_samples") and hasattr(detector, "fit"):
         if contamination is None:
             raise StairError(
-                f"{name} gives densities and no labels; give contamination=, the share of rows to "
-                "call outliers, such as 0.05"
+                f"{name} gives densities and no labels; give the share of rows to call outliers, "
+                f"such as {option('contamination', 0.05)}"
             )
         if not _is_fitted(detector):
             detector = _fresh_copy(detector)
@@ -95,7 +95,7 @@ def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> L
     if isinstance(detector, str):
         hint = f" For a detector by its name: stair.detect.find({detector!r}, X)."
     elif hasattr(detector, "predict"):
-        hint = " What it predicts can be given as labels=."
+        hint = f" What it predicts can be given as {option('labels')}."
     said = repr(detector) if isinstance(detector, str | int | float | None) else f"a {name}"
     raise StairError(
         f"detector is {said}; expected a PyOD or scikit-learn outlier detector, a "
@@ -200,7 +200,7 @@ def _from_function(
     if len(found) > 2:
         raise StairError(
             f"{name} returned {len(found):,} different values, which look like scores; give "
-            "contamination=, the share of rows to call outliers, or return two labels"
+            f"{option('contamination')}, the share of rows to call outliers, or return two labels"
         )
     return read_labels(items, name=name)
 
@@ -211,7 +211,7 @@ def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...
         how_many = "none" if n_flagged == 0 else "all"
         raise StairError(
             f"{name} flags {how_many} of the {n_rows(n)}, so there is nothing to tell apart; set "
-            "it otherwise, or give contamination= to take the highest scores"
+            f"it otherwise, or give {option('contamination')} to take the highest scores"
         )
     return Labels(flags.astype(np.int32), TWO_CLASSES, 1, f"{name}, {meaning}", notes)
 

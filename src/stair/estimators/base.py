@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from stair.columns import Numbers
 from stair.conversion import EXACT
-from stair.errors import FloorNotReached, OutlierGuessed, StairError
+from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
 from stair.labels import outlier_of_two
 from stair.names import in_name_order
 from stair.objective import reaches, score_of
@@ -123,9 +123,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             counts = np.bincount(codes, minlength=2).tolist()
             if weights is not None:  # summed exactly: a tie does not depend on the order of rows
                 counts = [math.fsum(weights[codes == k].tolist()) for k in (0, 1)]
-            at, guess = outlier_of_two(labels, counts, name="y", option="pos_label")
+            at, guess = outlier_of_two(labels, counts, name="y", setting="pos_label")
             if guess:
-                warnings.warn(guess, OutlierGuessed, stacklevel=4)
+                warnings.warn(spoken(guess), OutlierGuessed, stacklevel=4)
             return at
         if self.pos_label not in labels:
             raise StairError(f"pos_label={self.pos_label!r} is not in y, which has {labels}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stair.engines.memory import MemoryEngine
-from stair.errors import OutlierGuessed, StairError
+from stair.errors import OutlierGuessed, StairError, spoken
 from stair.estimators.base import TreeClassifier, check_count, check_random_state
 from stair.grow import grow, leaves_of
 from stair.rules import Leaf
@@ -110,7 +110,7 @@ class Stair(TreeClassifier):
         self.classes_, self._positive = np.array(coded.classes), coded.positive
         self.trace_ = list(learned.trace)
         for note in coded.notes:  # the labels are as they are, so all there is to say is a guess
-            warnings.warn(note, OutlierGuessed, stacklevel=2)
+            warnings.warn(spoken(note), OutlierGuessed, stacklevel=2)
         return self._learned(learned.rules, learned.score)
 
     def _check_parameters(self) -> None:

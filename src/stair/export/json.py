@@ -108,7 +108,7 @@ def from_json(text: str, source: str = "the rules") -> SavedRules:
         why = str(error).splitlines()[0]
         raise StairError(f"{source} is not JSON ({why}); expected rules saved by stair") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise StairError(f"{source} has no stair rules in it; expected a file made by --json")
+        raise StairError(f"{source} has no stair rules in it; expected rules saved by stair")
     version = document.get("version")
     if isinstance(version, bool) or version not in (1, VERSION):
         raise StairError(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stair.errors import visible
+from stair.errors import option, spoken, visible
 from stair.kinds import FEWEST
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.evidence import RuleEvidence
     from stair.summary import Summary
+
+_ALL: Final = option("every_rule", True)
 
 # Inlier rules that are shown unless all are asked for: a person wants the outliers.
 FEW: Final = 5
@@ -30,7 +31,7 @@ METHOD_NAMES: Final = {
 }
 
 # How to get the others, said where somebody may not have chosen the method.
-OTHERS: Final = {"distilled": "; --method stair for disjoint rules"}
+OTHERS: Final = {"distilled": f"; {option('method', 'stair')} for disjoint rules"}
 
 Paint: TypeAlias = Callable[[str, str], str]
 _BOLD, _WARN, _END = "\x1b[1m", "\x1b[33m", "\x1b[0m"
@@ -50,10 +51,10 @@ def to_text(
         if not rows:
             kind = "rule" if summary.rules.positive is None else "outlier rule"
             lines.append(paint(visible(f" {title} (no {kind})"), _BOLD))
-            lines += remark
+            lines += map(spoken, remark)
             continue
         head, *body = fit((title, "rows", "right", of), rows, width, widths)
-        lines += [paint(head, _BOLD), *body, *remark]
+        lines += [paint(head, _BOLD), *body, *map(spoken, remark)]
     return "\n".join([*lines, "", *_closing(summary, width, paint)])
 
 
@@ -102,7 +103,7 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
     shown = inliers if every_rule else inliers[:FEW]
     more = inliers[len(shown) :]
     n_more = sum(e.rows for _, e in more)
-    remark = [f"    … {len(more)} more inlier rules for {n_more:,} rows (--all)"] if more else []
+    remark = [f"    … {len(more)} more inlier rules for {n_more:,} rows ({_ALL})"] if more else []
     if not inliers:
         return [("Outliers are rows where …", "of outliers", [*rows(outliers), *otherwise], [])]
     return [
@@ -132,7 +133,7 @@ def _partitions(
         words = f", {partition.description}" if partition.description else ""
         title = f"Partition {number}: {partition.rows:,.0f} rows{words}"
         rest = sum(e.rows for k, e in own) - sum(e.rows for k, e in shown)
-        remark = [f"    inliers: {rest:,} rows (--all)"] if len(shown) < len(own) else []
+        remark = [f"    inliers: {rest:,} rows ({_ALL})"] if len(shown) < len(own) else []
         of = "of outliers" if summary.rules.positive is not None else "of its class"
         found.append((title, of, rows(shown), remark))
     return found
@@ -178,24 +179,24 @@ def score_in_words(score: float, floor: float) -> str:
 
 
 def floor_message(summary: Summary) -> str:
-    """What the command says of a floor that was not reached."""
+    """What is said of a floor that was not reached."""
     longest = summary.settings["max_rule_length"]
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
-    advice = f"Try --max-rule-length {longest + 1}" if longest < 10 else "Try a lower --min-score"
+    lower = f"Try a lower {option('min_score')}"
+    advice = f"Try {option('max_rule_length', longest + 1)}" if longest < 10 else lower
     if summary.certificate is not None and summary.certificate.min_outliers > 1:
         limits += f" and at least {summary.certificate.min_outliers} outliers"
     if most is not None:
         limits += f" and a total length of at most {most}"
-        advice = "Try a larger --max-total-length"
+        advice = f"Try a larger {option('max_total_length')}"
     if summary.kinds:
         missed = [str(kind.label) for kind in summary.kinds if not kind.reached]
-        return (
-            f"no rules with F1 above {summary.min_score:.2f} for {', '.join(missed)}. "
-            "Try a lower --min-score."
+        return spoken(
+            f"no rules with F1 above {summary.min_score:.2f} for {', '.join(missed)}. {lower}."
         )
     score = score_in_words(summary.score, summary.min_score)
-    return (
+    return spoken(
         f"{summary.score_name} {score} is the best that was found with rules of "
         f"{limits} (asked for more than {summary.min_score:.2f}). {advice}."
     )
@@ -341,10 +342,10 @@ def further_in_words(summary: Summary) -> list[str]:
     kind = f"{more.rule.label}: " if summary.kinds else ""
     floor = math.floor(more.score * 100) / 100
     floor -= 0.01 * (floor >= more.score)
-    again = f"; --min-score {floor:.2f}" if floor > summary.min_score else ""
+    again = f"; {option('min_score', round(floor, 2))}" if floor > summary.min_score else ""
     return [
         f"One more rule, length {more.rule.length}, would explain {percent(more.outliers / total)} "
-        f"more: {kind}{more.rule}{again}."
+        f"more: {kind}{more.rule}{spoken(again)}."
     ]
 
 
@@ -361,10 +362,10 @@ def untold_in_words(summary: Summary) -> list[str]:
     names = untold if len(untold) <= 6 else [*untold[:5], f"{len(untold) - 5} more"]
     listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     why = ": the accuracy is above the floor without one" if summary.floor_reached else ""
-    name = shlex.quote(untold[0])
+    which = spoken(option("positive", untold[0]))
     return [
-        f"No rule says {listed}{why}. Say what is an outlier (--positive {name}, may be repeated) "
-        "for rules about it, or ask for more with --min-score."
+        f"No rule says {listed}{why}. Say what is an outlier ({which}, or several) for rules about "
+        f"it, or ask for more with {spoken(option('min_score'))}."
     ]
 
 
@@ -404,7 +405,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     bounds = f"{rules.n_bounds} bound{'s' * (rules.n_bounds != 1)}"
     lines = [
         f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}. "
-        f"{METHOD_NAMES[summary.method]}{OTHERS.get(summary.method, '')}."
+        f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}."
     ]
     lines += kinds_in_words(summary)
     lines += check_in_words(summary)

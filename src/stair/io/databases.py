@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stair.errors import StairError, did_you_mean, folded
+from stair.errors import StairError, did_you_mean, folded, option
 from stair.io.arrays import arrow_columns, from_array, from_values
 from stair.io.frame import EPOCH_UNIT, Array, Loaded, Opened, unique_names
 from stair.io.packages import (
@@ -238,7 +238,7 @@ def open_database(
         stack.enter_context(_query_in_words(duckdb.Error))
         statements = con.extract_statements(query)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise StairError("query= must be a single SELECT; got something else.")
+            raise StairError(f"{option('query')} must be a single SELECT; got something else.")
         relation, empty = query.strip().rstrip(";"), "has no rows for this query"
     described = con.execute(f"DESCRIBE {relation}").fetchall()
     load, values = _duckdb_loaders(con, relation, [], [row[1] for row in described])
@@ -267,7 +267,7 @@ def choose_table(
             if len(choice) == 1:
                 return choice[0]
         raise StairError(
-            f"{source} has {len(names)} {noun}s; choose one with table=: {folded(names)}"
+            f"{source} has {len(names)} {noun}s; choose one with {option('table')}: {folded(names)}"
         )
     if table in tables:
         return table
@@ -324,7 +324,7 @@ def _open_sqlite(
     )
     cursor = con.execute(statement)
     if cursor.description is None:
-        raise StairError("query= must be a single SELECT; got something else.")
+        raise StairError(f"{option('query')} must be a single SELECT; got something else.")
     names = [column[0] for column in cursor.description]
     known, _ = unique_names(names)
 

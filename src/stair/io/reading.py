@@ -7,7 +7,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from stair.errors import StairError, did_you_mean, no_such_column
+from stair.errors import StairError, did_you_mean, no_such_column, option
 from stair.io.csv import Reader, open_csv
 from stair.io.databases import PARQUET, open_database, open_parquet
 from stair.io.excel import open_excel
@@ -199,7 +199,9 @@ def _opened(
         except OSError as error:
             raise StairError(f"cannot read {path.name}: {reason(error)}.") from error
         except UnicodeError as error:  # beyond the part that was checked, or a file that changed
-            raise StairError(f"{path.name} is not text in one encoding; pass encoding=.") from error
+            raise StairError(
+                f"{path.name} is not text in one encoding; save it as UTF-8."
+            ) from error
 
 
 def _check_options(
@@ -212,11 +214,15 @@ def _check_options(
 ) -> None:
     """An option that a format does not have is a misunderstanding, so say so."""
     if table is not None and query is not None:
-        raise StairError("got both table= and query=; pass only one of them.")
+        raise StairError(
+            f"got both {option('table')} and {option('query')}; pass only one of them."
+        )
     if table is not None and ending not in DATABASES | EXCEL:
-        raise StairError(f"table= is for databases and Excel files; {path.name} is neither.")
+        raise StairError(
+            f"{option('table')} is for databases and Excel files; {path.name} is neither."
+        )
     if query is not None and ending not in DATABASES:
-        raise StairError(f"query= is for databases; {path.name} is not one.")
+        raise StairError(f"{option('query')} is for databases; {path.name} is not one.")
     if separator is not None and ending not in TEXT:
         raise StairError(f"separator= is for .csv, .tsv and .txt files; {path.name} is none.")
     if encoding is not None and ending not in TEXT | JSON_LINES:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stair.errors import StairError, folded
+from stair.errors import StairError, folded, option
 from stair.io.databases import PARQUET, choose_table, parquet_names, sql_shape
 from stair.io.frame import unique_names
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
@@ -193,7 +193,7 @@ def _trouble(source: str, error: BaseException) -> StairError:
     if "space left" in said or "failed to offload" in said:
         return StairError(f"the disk is full: {why}.")
     if isinstance(error, MemoryError) or any(sign in said for sign in _TOO_LITTLE):
-        return StairError(f"not enough memory: {why}. Allow more with --memory.")
+        return StairError(f"not enough memory: {why}. Allow more with {option('memory')}.")
     return StairError(f"cannot read {source}, it may be damaged: {why}.")
 
 
@@ -239,7 +239,9 @@ def open_stream(
     parts = files_of(source)
     kind = _format(Path(parts[0].path))
     if kind != "duckdb" and (table is not None or query is not None):
-        raise StairError("table= and query= are for a database file, but these are none")
+        raise StairError(
+            f"{option('table')} and {option('query')} are for a database file, but these are none"
+        )
     config = dict(NO_EXTENSIONS)
     if kind == "duckdb":
         config["enable_external_access"] = "false"
@@ -293,7 +295,7 @@ def _table(
             return Table(*csv_query(con, [part.path for part in parts]))
         if query is not None:
             if [s.type for s in con.extract_statements(query)] != [select]:
-                raise StairError("query= must be a single SELECT; got something else.")
+                raise StairError(f"{option('query')} must be a single SELECT; got something else.")
             return Table(query.strip().rstrip(";"))
         rows = con.execute(
             "SELECT table_schema, table_name, table_type = 'BASE TABLE' "

@@ -113,7 +113,7 @@ def find_text(path: Path, start: bytes, encoding: str | None, whole: bool) -> Te
             raise StairError(f"{path.name} is {what}, not text; {_advice(path.name)}.")
     raise StairError(
         f"{path.name} is not text in UTF-8, UTF-16 or Windows-1252 ({why}); "
-        f"if it is text, pass encoding=."
+        f"if it is text, save it as UTF-8."
     )
 
 

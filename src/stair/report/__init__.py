@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.export.text import fine_percent, percent
 from stair.report import draw, words
 from stair.report.data import Report, report_of
@@ -38,10 +38,13 @@ __all__ = [
 def to_html(summary: Summary, examples: int = 0) -> str:
     """A whole page that needs nothing from anywhere else."""
     if examples < 0:
-        raise StairError(f"examples={examples}; expected 0 (no rows of the data) or more")
+        raise StairError(
+            f"{option('examples', examples)}; expected 0 (no rows of the data) or more"
+        )
     if examples and not summary.has_rows:
         raise StairError(
-            "examples= shows rows of the data, which are not kept with an engine other than memory"
+            f"{option('examples')} shows rows of the data, which are not kept with an engine other "
+            "than memory"
         )
     if not summary.has_rows and not summary._tallies:
         return _counted(summary)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from stair import io
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
 from stair.labels import Labels
@@ -80,8 +80,9 @@ class Wanted:
             raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
         if self.rules is None and not self.has_verdict:
             raise StairError(
-                "who says which rows are outliers? Give --label COLUMN, --score COLUMN with "
-                "--contamination, or --detector NAME (or saved rules before the file)"
+                f"who says which rows are outliers? Give {option('labels')} COLUMN, "
+                f"{option('scores')} COLUMN with {option('contamination')}, or "
+                f"{option('detector')} NAME (or saved rules before the file)"
             )
         return self
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.review.app import make_app
 from stair.review.desk import Desk
 from stair.review.guard import SERVER, Guard, new_token
@@ -104,7 +104,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.close()
         why = getattr(error, "strerror", None) or str(error)
         raise StairError(
-            f"cannot listen at {host}:{port}: {why.lower()}; try another --port"
+            f"cannot listen at {host}:{port}: {why.lower()}; try another {option('port')}"
         ) from None
     return listening
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
 from stair.learn import Learned, predicted_classes
@@ -139,13 +139,13 @@ class Review:
             raise StairError(
                 f"the rules of this review tell {', '.join(map(str, saved.rules.classes))} apart, "
                 f"but the verdict has {', '.join(map(str, verdict.classes))}; begin another "
-                "review with --db"
+                f"review with {option('db')}"
             )
         missing = {f.name for f in saved.fields} - set(self.given.values)
         if missing:
             raise StairError(
                 f"the rules of this review speak of {', '.join(sorted(missing))}, which the table "
-                "has not; begin another review with --db"
+                f"has not; begin another review with {option('db')}"
             )
         given = self._relabelled(int(payload["learned_from"]))
         summary = summary_of(given, Learned(saved.rules, ()), payload["settings"])

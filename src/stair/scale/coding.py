@@ -127,7 +127,7 @@ def _labels_as_they_are(values: list[Any], counts: Sequence[int], options: Optio
     notes: tuple[str, ...] = ()
     if options.positive is None and len(order) == 2:
         in_order = [counts[values.index(value)] for value in order]
-        positive, guess = outlier_of_two(order, in_order, name="y", option="pos_label")
+        positive, guess = outlier_of_two(order, in_order, name="y", setting="pos_label")
         notes = (guess,) if guess else ()
     elif options.positive is not None:
         if options.positive not in order or len(order) > 2:

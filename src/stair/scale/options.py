@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from stair.errors import StairError, no_such_column
+from stair.errors import StairError, no_such_column, option
 from stair.io.stream import Stream
 from stair.scale.edges import BINS
 
@@ -74,7 +74,8 @@ def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 
     if memory < needed:
         raise StairError(
             f"{len(names):,} columns take about {_gigabytes(needed)} to read, but memory is "
-            f"{_gigabytes(memory)}; allow more with --memory, or leave columns out"
+            f"{_gigabytes(memory)}; allow more with {option('memory')}, or leave "
+            "columns out"
         )
     texts = stream.lengths(names)
     where = texts.longest
@@ -82,15 +83,15 @@ def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 
         raise StairError(
             f'the texts in "{where}" are so long that they take about '
             f"{_gigabytes(needed + COPIES * texts.vector)} to read, but memory is "
-            f"{_gigabytes(memory)}; allow more with --memory, or leave them out with "
-            f"--exclude {where} (exclude=[...])"
+            f"{_gigabytes(memory)}; allow more with {option('memory')}, or leave them "
+            f"out with {option('exclude', where)}"
         )
     held = int(min(sample, stream.n_rows()) * texts.a_row) if sample and texts.a_row else 0
     if memory < needed + held:
         raise StairError(
             f'the texts in "{where}" are so long that a sample takes about {_gigabytes(held)}, but '
-            f"memory is {_gigabytes(memory)}; take fewer rows with --sample, allow more with "
-            f"--memory, or leave them out with --exclude {where} (exclude=[...])"
+            f"memory is {_gigabytes(memory)}; take fewer rows with {option('sample')}, allow "
+            f"more with {option('memory')}, or leave them out with {option('exclude', where)}"
         )
 
 

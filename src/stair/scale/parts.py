@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from stair.engines.counting import Block, code_type
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.io.packages import reason
 from stair.io.stream import files_of
 from stair.scale.codes import block_of, codes_table, codes_writer, rows_together
@@ -112,7 +112,7 @@ def check_reach(folder: Path) -> None:
 def _out_of_reach(folder: Path, why: str) -> StairError:
     return StairError(
         f'the worker on {platform.node()} cannot use "{folder.parent}": {why}. Choose a folder '
-        "that all workers reach, as the user who runs stair, with --work (work=)."
+        f"that all workers reach, as the user who runs stair, with {option('work')}."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.conversion import MEASURES
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.io.values import moment
 from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
@@ -210,7 +210,7 @@ class Profile:
             return values, self.sketch.counts.tolist()
         raise StairError(
             f'"{name}" has {TOO_MANY}, too many to tell them apart one by one; leave it out with '
-            f"--exclude {name} (exclude=[...]), or group them first"
+            f"{option('exclude', name)}, or group them first"
         )
 
     def notes(self, name: str, kinds: Iterable[str]) -> list[str]:
@@ -324,7 +324,7 @@ def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None
     if kind == "text":
         raise StairError(
             f'"{name}" holds text, which the engine {engine} cannot count; leave it out with '
-            f"--exclude {name} (exclude=[...]), or use the engine memory"
+            f"{option('exclude', name)}, or use the engine memory"
         )
     if kind == "category":
         profile.values(name)  # says so where there are too many
@@ -338,5 +338,5 @@ def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None
         said = f"{share:.0%}" if share >= 0.01 else "some"
         raise StairError(
             f'{said} of "{name}" is infinite. Replace it or leave the column out '
-            f"with --exclude {name} (exclude=[...])."
+            f"with {option('exclude', name)}."
         )

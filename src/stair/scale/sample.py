@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.evidence import Rest, RuleEvidence, clause_evidence
 from stair.io.frame import Frame
 from stair.labels import Labels
@@ -140,8 +140,8 @@ def learn_from_sample(
     if absent:
         said = verdict.classes[min(absent)]
         raise StairError(
-            f"the sample of {len(codes):,} rows has no {said}; take a larger one with sample= "
-            "(--sample), or use the method distilled or stair, which count all rows"
+            f"the sample of {len(codes):,} rows has no {said}; take a larger one with "
+            f"{option('sample')}, or use the method distilled or stair, which count all rows"
         )
     sampled = {name: array for name, array in columns.items() if name != options.label}
     frame = Frame(sampled, len(codes), types=draw.sample.types)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stair.engines.counting import Counter
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.io.stream import files_of, open_stream
 from stair.labels import Labels
 from stair.learn import Learner
@@ -313,23 +313,23 @@ def _check(
     if scores is not None or detector is not None or not isinstance(labels, str):
         raise StairError(
             f"the engine {engine} takes the verdict as a column of the data: give its name as "
-            "labels= (--label); scores and detectors need the engine memory"
+            f"{option('labels')}; scores and detectors need the engine memory"
         )
     if validate:
-        raise StairError(f"the engine {engine} has no folds; leave validate= (--validate) out")
+        raise StairError(f"the engine {engine} has no folds; leave {option('validate')} out")
     if not 2 <= bins <= 65_000:
-        raise StairError(f"bins={bins}; expected from 2 to 65,000")
+        raise StairError(f"{option('bins', bins)}; expected from 2 to 65,000")
     if sample < 100:
-        raise StairError(f"sample={sample}; expected at least 100 rows")
+        raise StairError(f"{option('sample', sample)}; expected at least 100 rows")
 
 
 def _check_work(engine: str, method: str, data: Any, work: Path) -> None:
     if engine == "spark":
-        raise StairError("the engine spark keeps nothing in a folder; leave work= (--work) out")
+        raise StairError(f"the engine spark keeps nothing in a folder; leave {option('work')} out")
     if engine == "dask" and method != "stair":
         raise StairError(
-            f"the method {method} keeps nothing in a folder with the engine dask; leave work= "
-            "(--work) out, or use the method stair"
+            f"the method {method} keeps nothing in a folder with the engine dask; leave "
+            f"{option('work')} out, or use the method stair"
         )
     if not isinstance(data, str | os.PathLike):
         return
@@ -337,7 +337,7 @@ def _check_work(engine: str, method: str, data: Any, work: Path) -> None:
     if folder.is_dir() and work.is_relative_to(folder):
         raise StairError(
             f'the work folder is inside of the data, "{folder}", so that its files would be read '
-            "as data; choose another place with --work (work=)"
+            f"as data; choose another place with {option('work')}"
         )
 
 

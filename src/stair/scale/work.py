@@ -23,7 +23,7 @@ import numpy as np
 
 from stair.columns import Binned, Categories, Column, Numbers, Times
 from stair.engines.histograms import Division
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.io import atomic_write
 from stair.io.packages import reason
 from stair.labels import Labels
@@ -116,7 +116,7 @@ def cannot_write(folder: Path, error: BaseException) -> StairError:
     why = "the disk is full" if full else reason(error)
     return StairError(
         f'cannot write the codes to "{folder.parent}": {why}. Choose a place with more room with '
-        "--work (work=)."
+        f"{option('work')}."
     )
 
 

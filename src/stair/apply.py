@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
+from stair.agreement import Agreement, Figures, agreement_of
+from stair.codebook import Codebook
+from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.export.json import SavedRules
-from stair.export.text import fine_percent, fit
+from stair.export.text import fine_percent, fit, score_in_words
 from stair.io import Frame
+from stair.labels import read_labels
+from stair.objective import f1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,50 @@ def apply_rules(saved: SavedRules, table: Any) -> Applied:
     numbers = saved.rules.assign(values)
     covered = saved.rules.covers(values).mean(axis=0)
     return Applied(saved.rules.labels_of(numbers), numbers + 1, covered, values.notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """How rules agree with the labels of new rows, and what is to be said about these."""
+
+    agreement: Agreement
+    name: str  # of the label column
+    notes: tuple[str, ...] = ()
+
+
+def judge(
+    saved: SavedRules,
+    frame: Frame,
+    label: str,
+    positive: Sequence[str] | None = None,
+    negative: str | None = None,
+) -> Judged:
+    """The rules against a column of labels, which are read as they were when the rules were
+    learned, unless somebody says what is an outlier."""
+    if label not in frame.columns:
+        raise no_such_column(label, frame.columns, frame.source or "the data")
+    rules, codebook, notes = saved.rules, saved.codebook, ()
+    is_told = positive is not None or negative is not None
+    if len(rules.classes) > 2:
+        if is_told:
+            raise StairError(
+                f"{option('positive')} and {option('negative')} are for rules about one kind of "
+                f"outlier; these tell {folded(map(str, rules.classes))} apart"
+            )
+        codebook = codebook or Codebook(tuple((c,) for c in rules.classes), len(rules.classes))
+    if codebook is not None and not is_told:
+        hint = f"; say which value is the outlier with {option('positive')}"
+        codes = codebook.codes(frame.columns[label], label, hint)
+    else:
+        found = read_labels(frame.columns[label], positive=positive, negative=negative, name=label)
+        if len(found.classes) > 2:
+            raise StairError(
+                f'the label column "{label}" has {len(found.classes)} values, and these rules tell '
+                f"two apart; say which is the outlier with {option('positive')}"
+            )
+        codes, notes = found.codes, found.notes
+    values = rules.read(frame)
+    return Judged(agreement_of(rules, values, codes), label, tuple(map(spoken, notes)))
 
 
 def explain_row(saved: SavedRules, frame: Frame, row: int) -> str:
@@ -71,6 +120,47 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
     rows.append(("no rule", fine_percent(_learned_without_rule(saved)), fine_percent(none)))
     lines += fit(("Share of rows that each rule covers", "learned", "now"), rows, width)
     return "\n".join(lines)
+
+
+def agreement_table(saved: SavedRules, judged: Judged, width: int) -> str:
+    """Precision, recall and F1 of all rules together and of each, when learned and now."""
+    rules, now = saved.rules, judged.agreement
+    kinds = {str(k["label"]): k["score"] for k in saved.facts.get("kinds") or ()}
+    numbered = list(enumerate(zip(rules, now.rules, strict=True), start=1))
+    rows: list[tuple[str, ...]] = []
+    for label, figures in now.classes.items():
+        learned: tuple[float, ...] = (math.nan, math.nan, kinds.get(str(label), math.nan))
+        if rules.positive is not None:
+            learned = tuple(_fact(saved, name) for name in ("precision", "recall", "score"))
+        rows.append((f"all rules: {rules.label_name(label)}", *_moved(learned, figures)))
+        for number, (rule, own) in numbered:
+            if rule.label == label:
+                total = rules.totals[rules.classes.index(label)]
+                then = (rule.precision, rules.share(rule), f1(rule.hits, rule.rows, total))
+                rows.append((f"{number}  {rule}", *_moved(then, own)))
+    head = (f"Beside {judged.name}, learned → now", "precision", "recall", "F1")
+    lines = ["", *fit(head, rows, width)]
+    if rules.positive is None and not kinds:
+        accuracy = _arrow(_fact(saved, "score"), now.accuracy)
+        lines.append(f" Accuracy of all rules together: {accuracy}.")
+    return "\n".join(lines)
+
+
+def _fact(saved: SavedRules, name: str) -> float:
+    found = saved.facts.get(name)
+    return float(found) if isinstance(found, int | float) else math.nan
+
+
+def _moved(learned: Sequence[float], now: Figures) -> tuple[str, ...]:
+    return tuple(map(_arrow, learned, (now.precision, now.recall, now.f1)))
+
+
+def _arrow(learned: float, now: float) -> str:
+    return f"{_share(learned)} → {_share(now)}"
+
+
+def _share(figure: float) -> str:
+    return "–" if math.isnan(figure) else score_in_words(figure, 1.0)
 
 
 def _learned_without_rule(saved: SavedRules) -> float:

@@ -346,6 +346,13 @@ def apply(
             help="Where to write the rows, as its ending says; - is CSV to standard output.",
         ),
     ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="A column with the truth, to see whether the rules hold.")
+    ] = None,
+    positive: Annotated[
+        list[str] | None, typer.Option(help="The label that means outlier; may be repeated.")
+    ] = None,
+    negative: Annotated[str | None, typer.Option(help="The label that means normal.")] = None,
     table: TableName = None,
     query: Query = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -353,9 +360,12 @@ def apply(
     """The label and the matching rule of each row of new data, and how coverage moved."""
     gate.check_files([rules, file], [(output, "table")])
     from stair import io
-    from stair.apply import apply_rules, coverage_table
+    from stair.apply import agreement_table, apply_rules, coverage_table, judge
+    from stair.errors import StairError
     from stair.progress import ProgressLine
 
+    if label is None and (positive or negative):
+        raise StairError("--positive and --negative are about labels; name them with --label")
     source = gate.to_read(file)
     with ProgressLine(quiet=quiet) as progress:
         saved = _saved(rules)
@@ -363,12 +373,15 @@ def apply(
         frame = io.read(source, table=table, query=query, texts=saved.rules.schema.texts())
         progress("applying the rules")
         applied = apply_rules(saved, frame)
+        judged = label and judge(saved, frame, label, positive or None, negative)
         if output is not None:
             target = gate.to_write(output, "table")
             io.write_with(target, source, frame, applied.columns, table=table, query=query)
     if not quiet:
         gate.say(coverage_table(saved, applied, frame.source, _width()))
-        for note in (*saved.notes, *applied.notes):
+        if judged:
+            gate.say(agreement_table(saved, judged, _width()))
+        for note in (*saved.notes, *applied.notes, *(judged.notes if judged else ())):
             gate.say(f" Note: {note}.")
         _tell(output)
 

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.codebook import (
+    Codebook,
+    Value,
+    canonical,
+    distinct_values,
+    folded,
+    number_of,
+    place_among,
+    plain_values,
+    said,
+    text_of,
+)
 from stair.errors import StairError, option
 
-Value: TypeAlias = str | int | float | bool
 Codes: TypeAlias = NDArray[np.int32]
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -28,7 +38,6 @@ TWO_CLASSES: tuple[Value, ...] = ("inlier", "outlier")
 
 _MOST_FRACTIONS = 20  # more different fractions than this are scores
 _MOST_CLASSES = 100  # more different values than this are names of rows
-_MOST_SHOWN = 8  # values that an error lists
 
 # fmt: off
 _OUTLIER_WORDS = frozenset({
@@ -54,7 +63,8 @@ class Labels:
     `codes` points into `classes`, and is -1 where a row has no label. `positive` is the index of
     the outlier class, or None where there are more than two classes; `negative` is then the one
     that is normal, where every other is a kind of outlier. `meaning` says what an outlier is here,
-    and `notes` what was assumed or left out.
+    and `notes` what was assumed or left out. The `codebook` says which values mean which class,
+    where there were such values.
     """
 
     codes: Codes
@@ -63,6 +73,7 @@ class Labels:
     meaning: str
     notes: tuple[str, ...] = ()
     negative: int | None = None
+    codebook: Codebook | None = None
 
 
 def read_labels(
@@ -114,27 +125,29 @@ def read_labels(
         outliers = [at for at in _sorted(found) if at != normal]
         is_two = len(found) == 2
         meaning = f"{name} = {said(found[outliers[0]])}" if is_two else ""
-        return _two_sided(codes, outliers, meaning or f"{name} ≠ {said(found[normal])}", notes)
+        meaning = meaning or f"{name} ≠ {said(found[normal])}"
+        return _two_sided(codes, found, outliers, meaning, notes, others=1)
     if positive is not None:
         outliers = _positions_of(positive, found, column)
         meaning = f"{name} = {' or '.join(said(found[at]) for at in outliers)}"
         n_others = len(found) - len(outliers)
         if n_others > 1:
             meaning += f", against the {n_others} other values"
-        return _two_sided(codes, outliers, meaning, notes)
+        return _two_sided(codes, found, outliers, meaning, notes)
     _check_are_labels(found, column)
     if len(found) == 2:
         at, guess = outlier_of_two(found, frequency.tolist(), name=name)
         if guess:
             notes += (guess,)
-        return _two_sided(codes, [at], f"{name} = {said(found[at])}", notes)
+        return _two_sided(codes, found, [at], f"{name} = {said(found[at])}", notes)
     order = _sorted(found)
     rank = np.empty(len(found) + 1, dtype=np.int32)
     rank[order] = np.arange(len(found), dtype=np.int32)
     rank[-1] = -1  # where code -1 points to
     classes: tuple[Value, ...] = tuple(found[i] for i in order)
     if not all(isinstance(value, int) for value in classes):
-        classes = tuple(map(_text, classes))
+        classes = tuple(map(text_of, classes))
+    codebook = Codebook(tuple((found[i],) for i in order), others=len(order))
     if normal is None and kinds:
         normal = _normal_of(found, frequency)
         if normal is not None:
@@ -145,15 +158,16 @@ def read_labels(
             )
     if normal is not None:
         meaning = f"against {name} = {said(found[normal])}"
-        return Labels(rank[codes], classes, None, meaning, notes, int(rank[normal]))
-    return Labels(rank[codes], classes, None, f"{name}, {len(classes)} classes", notes)
+        return Labels(rank[codes], classes, None, meaning, notes, int(rank[normal]), codebook)
+    meaning = f"{name}, {len(classes)} classes"
+    return Labels(rank[codes], classes, None, meaning, notes, codebook=codebook)
 
 
 def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | None:
     """The class that has more rows than all others together, or most of all and a name that is
     known to mean normal; None where there is none."""
     at = int(frequency.argmax())
-    is_named = _side(_word(_text(found[at]))) < 0
+    is_named = _side(_word(text_of(found[at]))) < 0
     return at if is_named or 2 * frequency[at] > frequency.sum() else None
 
 
@@ -197,120 +211,6 @@ def labels_from_scores(scores: Any, contamination: float | None, *, name: str = 
     return Labels(codes, TWO_CLASSES, 1, f"{name}, {said} with the highest scores", notes)
 
 
-# Values and what they mean
-
-
-def distinct_values(values: Any, what: str) -> tuple[list[Value], NDArray[np.int64]]:
-    """The different values that are not missing, and for each row which one it has (-1: none)."""
-    items = plain_values(values, what)
-    raw: list[Any]
-    if isinstance(items, np.ndarray):
-        unique, inverse = np.unique(items, return_inverse=True)
-        raw = unique.tolist()
-        codes = inverse.astype(np.int64).reshape(-1)
-    else:
-        index: dict[Any, int] = {}
-        try:
-            codes = np.fromiter(
-                (index.setdefault(item, len(index)) for item in items), np.int64, len(items)
-            )
-        except TypeError:
-            raise StairError(_several(what)) from None
-        raw = list(index)
-        if any(isinstance(value, tuple) for value in raw):
-            raise StairError(_several(what))
-    cleaned = [_canonical(value) for value in raw]
-    if any(type(value) in (int, float) for value in cleaned):  # True is 1 among numbers
-        cleaned = [int(value) if isinstance(value, bool) else value for value in cleaned]
-    found: dict[str, Value] = {}
-    place: dict[str, int] = {}
-    merged = np.full(len(cleaned), -1, dtype=np.int64)
-    for i, value in enumerate(cleaned):
-        if value is not None:
-            text = _text(value)
-            found.setdefault(text, value)
-            merged[i] = place.setdefault(text, len(place))
-    return list(found.values()), merged[codes] if len(merged) else codes
-
-
-def _several(what: str) -> str:
-    return f"{what} holds lists or the like; expected a single value per row"
-
-
-def plain_values(values: Any, what: str) -> NDArray[Any] | list[Any]:
-    """A numeric NumPy array where the values have one, else a list of Python objects."""
-    shape = getattr(values, "shape", None)
-    if isinstance(shape, tuple) and len(shape) != 1:
-        sizes = " × ".join(map(str, shape)) or "a single value"
-        raise StairError(f"{what} has the shape {sizes}; expected one column with a value per row")
-    if isinstance(values, str | bytes | dict | set | frozenset) or values is None:
-        raise StairError(f"{what} is {values!r:.60}; expected a column with one value per row")
-    if isinstance(getattr(values, "dtype", None), np.dtype) and not np.ma.isMaskedArray(values):
-        array = np.asarray(values)
-        if array.dtype.kind in "biuf":
-            return array.astype(np.float64) if array.dtype.itemsize > 8 else array
-        if array.dtype.kind in "mM":
-            return [
-                None if missing else str(x)
-                for x, missing in zip(array, np.isnat(array), strict=True)
-            ]
-        as_list: list[Any] = array.tolist()
-        return as_list
-    for way in ("to_pylist", "to_list", "tolist"):
-        convert = getattr(values, way, None)
-        if callable(convert):
-            as_list = convert()
-            return as_list
-    if not isinstance(values, Iterable):
-        raise StairError(f"{what} is {values!r:.60}; expected a column with one value per row")
-    return list(values)
-
-
-def _canonical(value: Any) -> Value | None:
-    """The value as a plain Python one, whole numbers as int; None where it is missing."""
-    if isinstance(value, np.generic) and not isinstance(value, str | bytes):
-        value = float(value) if isinstance(value, np.floating) else value.item()
-    if isinstance(value, Decimal):
-        value = float(value)
-    if isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return int(value) if value.is_integer() else value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    # pd.NA is neither equal to itself nor not, so that it is known by its name.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    return str(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
-def _number(value: Any) -> int | float | None:
-    """The finite number that a value is or spells."""
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            pass
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, int):
-        return int(value)
-    return value if isinstance(value, float) and math.isfinite(value) else None
-
-
-def said(value: Any) -> str:
-    """A value in a sentence: words in quotes, numbers bare."""
-    return f'"{value}"' if isinstance(value, str) else _text(value)
-
-
 def n_rows(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
@@ -323,22 +223,17 @@ def _left_out(n: int, what: str) -> str:
     return f"{_no_value(n, what)} and {'is' if n == 1 else 'are'} left out"
 
 
-def folded(values: Sequence[Any]) -> str:
-    shown = ", ".join(map(said, values[:_MOST_SHOWN]))
-    return shown if len(values) <= _MOST_SHOWN else f"{shown}, … ({len(values):,} in all)"
-
-
 def _sorted(values: Sequence[Value]) -> list[int]:
     """The order of the values: by size where all are numbers, written or not, else by text."""
-    numbers = [_number(value) for value in values]
+    numbers = [number_of(value) for value in values]
     places = range(len(values))
     if any(number is None for number in numbers):
-        return sorted(places, key=lambda i: _text(values[i]))
-    return sorted(places, key=lambda i: (numbers[i], _text(values[i])))
+        return sorted(places, key=lambda i: text_of(values[i]))
+    return sorted(places, key=lambda i: (numbers[i], text_of(values[i])))
 
 
 def _check_are_labels(found: Sequence[Value], column: str) -> None:
-    numbers = [_number(value) for value in found]
+    numbers = [number_of(value) for value in found]
     fractions = sum(isinstance(x, float) and not x.is_integer() for x in numbers)
     if fractions > _MOST_FRACTIONS:
         raise StairError(
@@ -374,23 +269,17 @@ def _positions_of(
 
 def _position_of(positive: Any, found: Sequence[Value], column: str, side: str) -> int:
     """Where the value is that the caller calls the outlier: as it is, as a number, or as text."""
-    canonical = _canonical(positive)
-    text = _text(canonical)
-    texts = [_text(value) for value in found]
-    if text in texts:
-        return texts.index(text)
-    number = _number(canonical)
-    same = [i for i, value in enumerate(found) if number is not None and _number(value) == number]
-    if not same:  # --positive true for True
-        same = [i for i, value in enumerate(texts) if value.casefold() == text.casefold()]
-    if len(same) == 1:
-        return same[0]
+    at = place_among(positive, found)
+    if at is not None:
+        return at
+    texts = [text_of(value) for value in found]
+    text = text_of(canonical(positive))
     by_fold = {value.casefold(): i for i, value in enumerate(texts)}
     near = difflib.get_close_matches(text.casefold(), by_fold, n=1)
     hint = f" Did you mean {said(found[by_fold[near[0]]])}?" if near else ""
     values = folded([found[i] for i in _sorted(found)])
     raise StairError(
-        f"{option(side, _canonical(positive))} is not a value of {column}.{hint} Values: {values}."
+        f"{option(side, canonical(positive))} is not a value of {column}.{hint} Values: {values}."
     )
 
 
@@ -405,8 +294,8 @@ def outlier_of_two(
     smaller class by `counts`, and of two equal ones the last in order (by size where both are
     numbers, else by text). `setting` is what says otherwise.
     """
-    found = [_text(v) if (v := _canonical(value)) is None else v for value in values]
-    first, second = (_number(value) for value in found)
+    found = [text_of(v) if (v := canonical(value)) is None else v for value in values]
+    first, second = (number_of(value) for value in found)
     if first is not None and second is not None and first != second:
         larger = int(second > first)
         if {first, second} == {0, 1}:
@@ -414,7 +303,7 @@ def outlier_of_two(
         if {first, second} == {-1, 1}:
             return 1 - larger, ""
     else:
-        words = [_word(_text(value)) for value in found]
+        words = [_word(text_of(value)) for value in found]
         if set(words) in _LETTERS:
             return int(words[1] in "yt"), ""
         sides = [_side(word) for word in words]
@@ -448,10 +337,19 @@ def _side(word: str) -> int:
 
 
 def _two_sided(
-    codes: NDArray[np.int64], outliers: Sequence[int], meaning: str, notes: tuple[str, ...]
+    codes: NDArray[np.int64],
+    found: Sequence[Value],
+    outliers: Sequence[int],
+    meaning: str,
+    notes: tuple[str, ...],
+    others: int = 0,
 ) -> Labels:
+    """`others` is the side of values that are not among these, where these are more than two."""
     sides = np.where(codes < 0, -1, np.isin(codes, outliers)).astype(np.int32)
-    return Labels(sides, TWO_CLASSES, 1, meaning, notes)
+    inliers = [at for at in _sorted(found) if at not in outliers]
+    values = tuple(tuple(found[at] for at in side) for side in (inliers, outliers))
+    codebook = Codebook(values, others if len(found) > 2 else None)
+    return Labels(sides, TWO_CLASSES, 1, meaning, notes, codebook=codebook)
 
 
 # Scores
@@ -469,7 +367,7 @@ def _numbers_in(scores: Any, name: str) -> NDArray[np.float64]:
         return items.astype(np.float64)
     if len(items) and (quick := _as_numbers(items)) is not None:
         return quick
-    cleaned = [_canonical(item) for item in items]
+    cleaned = [canonical(item) for item in items]
     odd = next((x for x in cleaned if isinstance(x, bool | str)), None)
     if odd is not None:
         raise StairError(f"{what} hold {said(odd)}, which is not a number; expected numbers")

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.agreement import predicted_classes
 from stair.columns import LISTS, Binned, Lists, Numbers
 from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
@@ -266,14 +267,6 @@ class Learner:
         else:
             found = cart_leaves(table.codes, codes, None, columns, criterion="entropy", **settings)
         return (*found, ())
-
-
-def predicted_classes(rules: RuleSet, values: Values) -> NDArray[np.intp]:
-    """The class index of each row by the rules."""
-    labels = [rules.classes.index(rule.label) for rule in rules.rules]
-    places = np.array([*labels, rules.classes.index(rules.default)])
-    predicted: NDArray[np.intp] = places[rules.assign(values)]
-    return predicted
 
 
 @dataclass(frozen=True, slots=True)

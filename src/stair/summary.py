@@ -5,6 +5,7 @@ Every figure in a Summary is counted from its final rules on all rows, never car
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stair import io
+from stair.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
+from stair.codebook import Codebook
 from stair.columns import LISTS, Lists
 from stair.distill import EFFORTS, Effort, Further
 from stair.distribution import Distributions
@@ -32,7 +35,6 @@ from stair.learn import (
     Learner,
     Progress,
     check_rules,
-    predicted_classes,
 )
 from stair.local import LocalRuleSet
 from stair.localize import LOCALITY
@@ -49,13 +51,19 @@ MOST_LISTED: Final = 1000
 
 @dataclass(frozen=True, eq=False)
 class Summary(Endings):
-    """Rules with their evidence and where they come from. Print it, or ask it about a row."""
+    """Rules with their evidence and where they come from. Print it, or ask it about a row.
+
+    `score` is the F1 of the outliers (or the accuracy) on the rows that were learned from, and
+    `score(new, y)` that on others: y is an array, or the name of a column of the new rows, and is
+    read as the labels were in learning; rows without a label are left out. Where there are several
+    kinds of outlier it is the F1 of each by its name.
+    """
 
     rules: RuleSet
     evidence: tuple[RuleEvidence, ...]
     rest: Rest
     method: str
-    score: float
+    score: Score
     min_score: float
     n_rows: int
     n_columns: int
@@ -74,6 +82,7 @@ class Summary(Endings):
     further: Further | None = None  # what one more rule would add
     suspects: tuple[str, ...] = ()  # what should be looked at twice, in sentences
     frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
+    codebook: Codebook | None = None  # which values of the label mean which class
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: Any = field(default=None, repr=False)
@@ -85,14 +94,15 @@ class Summary(Endings):
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        said = {name: tuple(map(spoken, getattr(self, name))) for name in ("notes", "suspects")}
-        reasons = {name: spoken(why) for name, why in self.left_out.items()}
-        for name, words in (
-            *said.items(),
-            ("left_out", reasons),
-            ("unchecked", spoken(self.unchecked)),
-        ):
-            object.__setattr__(self, name, words)
+        said = {
+            "notes": tuple(map(spoken, self.notes)),
+            "suspects": tuple(map(spoken, self.suspects)),
+            "left_out": {name: spoken(why) for name, why in self.left_out.items()},
+            "unchecked": spoken(self.unchecked),
+            "score": Score(self.score, self._score_on),
+        }
+        for name, value in said.items():
+            object.__setattr__(self, name, value)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -123,9 +133,39 @@ class Summary(Endings):
             return 0
         return int(self.rules.totals[self.rules.classes.index(self.rules.positive)])
 
+    @property
+    def recall(self) -> float:
+        """Of all outliers, the part that the rules find; NaN where there are several classes."""
+        if self.rules.positive is None:
+            return math.nan
+        return 1 - self.unexplained / self.n_outliers
+
+    @property
+    def precision(self) -> float:
+        """Of the rows that the rules call outliers, the part that are some; NaN where there are
+        several classes, or none is called so."""
+        if self.rules.positive is None or not self.score or isinstance(self.rules, LocalRuleSet):
+            return math.nan
+        hits = self.n_outliers - self.unexplained
+        return hits / round(2 * hits / self.score - self.n_outliers)
+
     def explain(self, row: Any) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
+
+    def predict(self, new: Any) -> NDArray[Any]:
+        """The label of each row of a table of any kind, or of a file, by the rules.
+
+        Labels are the values that the label column had, such as 0 and 1, -1 and 1, "ok" and
+        "fraud", or the names of kinds. Where one side stands for several values (`positive` is a
+        list, or one of many), and where the verdict came from scores or a detector, they are
+        "inlier" and "outlier".
+        """
+        return predicted_labels(self.rules, self.codebook, new)
+
+    def _score_on(self, new: Any, y: Any) -> Scores:
+        is_of = [kind.label for kind in self.kinds]
+        return score_on(self.rules, self.codebook, is_of, new, y)
 
     def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
         """The row numbers (from 0) that a rule covers; the rule itself, or its number from 1."""
@@ -430,6 +470,8 @@ def summary_of(
         is_outlier = codes == positive
         missed = is_outlier & (predicted != positive)
         score = score_of_classes(predicted, codes, positive)
+    if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned":
+        score = rules.assigned
     is_told_apart = bool(learned.kinds)  # then which rule is the first matters
     evidence = evidence_of(rules, values, codes, given.verdict, decided=is_told_apart)
     if learned.kinds:
@@ -441,9 +483,7 @@ def summary_of(
         evidence=evidence,
         rest=rest_of(rules, values, codes),
         method=settings["method"],
-        score=rules.assigned
-        if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned"
-        else score,
+        score=Score(score),
         min_score=settings["min_score"],
         n_rows=len(given.rows),
         n_columns=given.n_columns,
@@ -462,6 +502,7 @@ def summary_of(
         further=learned.further,
         suspects=suspects_of(rules, evidence, values, codes, wanted),
         frontier=frontier_of(rules, values, codes, wanted, learned.further),
+        codebook=given.verdict.codebook,
         _values=values,
         _rows=given.rows,
         _data=given.data,

@@ -14,18 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.codebook import distinct_values, folded, plain_values, said
 from stair.errors import StairError, option
 from stair.labels import (
     TWO_CLASSES,
     Flags,
     Labels,
-    distinct_values,
-    folded,
     labels_from_scores,
     n_rows,
-    plain_values,
     read_labels,
-    said,
     wanted_outliers,
 )
 

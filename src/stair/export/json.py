@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stair.clauses import Among, Clause, Mentions, Period
+from stair.codebook import Codebook
 from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.export.json_reader import parsed, read_rules, shown
@@ -36,6 +37,19 @@ class SavedRules(Endings):
     def fields(self) -> tuple[Field, ...]:
         """What the rules may speak of."""
         return self.rules.schema.fields
+
+    @property
+    def codebook(self) -> Codebook | None:
+        """Which values of the label meant which class; None where the file does not say so."""
+        values, others = self.facts.get("label_values"), self.facts.get("other_values")
+        n_classes = len(self.rules.classes)
+        if not isinstance(values, list) or len(values) != n_classes:
+            return None
+        scalars = (str, int, float)
+        if not all(isinstance(s, list) and all(isinstance(v, scalars) for v in s) for s in values):
+            return None
+        is_class = isinstance(others, int) and 0 <= others <= n_classes
+        return Codebook(tuple(map(tuple, values)), others if is_class else None)
 
 
 def to_json(summary: Summary | SavedRules) -> str:
@@ -72,6 +86,7 @@ def _facts(summary: Summary) -> dict[str, Any]:
         "bounds": summary.rules.n_bounds,
         "held_out": list(summary.held_out),
         **_holding(summary),
+        **_labels(summary),
         "left_out": dict(summary.left_out),
         "settings": dict(summary.settings),
         "versions": dict(summary.versions),
@@ -97,6 +112,18 @@ def _holding(summary: Summary) -> dict[str, Any]:
             "outliers": summary.further.outliers,
             "score": summary.further.score,
         }
+    return found
+
+
+def _labels(summary: Summary) -> dict[str, Any]:
+    """How all rules together did, and what the values of the label mean: to judge them again."""
+    found: dict[str, Any] = {}
+    precision, recall = summary.precision, summary.recall
+    if math.isfinite(precision) and math.isfinite(recall):
+        found |= {"precision": precision, "recall": recall}
+    if summary.codebook is not None:
+        found["label_values"] = [list(of_class) for of_class in summary.codebook.values]
+        found["other_values"] = summary.codebook.others
     return found
 
 

@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from stair import io
+from stair.agreement import predicted_classes
 from stair.errors import StairError, option
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
 from stair.labels import Labels
-from stair.learn import METHODS, predicted_classes
+from stair.learn import METHODS
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review

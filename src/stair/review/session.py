@@ -16,11 +16,12 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.agreement import predicted_classes
 from stair.clauses import Clause
 from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned, predicted_classes
+from stair.learn import Learned
 from stair.local import LocalRuleSet
 from stair.objective import score_of_classes
 from stair.review.database import damaged

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import value_order
+from stair.codebook import Codebook
 from stair.columns import Binned, Categories, Column, Numbers, Times
 from stair.conversion import WEEKDAYS, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
@@ -181,6 +182,7 @@ class Coded:
     left_out: dict[str, str]
     names: tuple[str, ...]  # of all columns of the table, the label's too
     source: str
+    codebook: Codebook | None = None
 
     def schema(self, whole: Counts) -> Schema:
         """What rules learned from all rows compare, by the counts of all codes."""
@@ -219,6 +221,7 @@ class Plan:
         return Coded(
             self.coding, verdict.classes, verdict.positive, verdict.meaning,
             (*self.notes, *verdict.notes), totals, self.left_out, self.names, self.source,
+            verdict.codebook,
         )  # fmt: skip
 
 

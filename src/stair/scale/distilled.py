@@ -297,6 +297,7 @@ def distill_rows(
     coded = Coded(
         Coding(known.fields, (), ()), verdict.classes, positive, verdict.meaning,
         tuple(notes), tuple(totals.tolist()), known.left_out, tuple(rows.names), rows.source,
+        verdict.codebook,
     )  # fmt: skip
     return coded, learned
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.agreement import predicted_classes
 from stair.errors import StairError, option
 from stair.evidence import Rest, RuleEvidence, clause_evidence
 from stair.io.frame import Frame
 from stair.labels import Labels
-from stair.learn import Learner, predicted_classes
+from stair.learn import Learner
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
@@ -163,7 +164,7 @@ def learn_from_sample(
     coded = Coded(
         Coding(fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
         (*rows.notes, *values.notes, *verdict.notes, note), tuple(totals.tolist()), left_out,
-        tuple(rows.names), rows.source,
+        tuple(rows.names), rows.source, verdict.codebook,
     )  # fmt: skip
     evidence = evidence_from(rules, by_clause, alone, totals, verdict.positive)
     missed = 0

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from stair.agreement import Score
 from stair.engines.counting import Counter
 from stair.errors import StairError, option
 from stair.io.stream import files_of, open_stream
@@ -366,7 +367,7 @@ def _summary(
         evidence=learned.evidence,
         rest=learned.rest,
         method=method,
-        score=learned.score,
+        score=Score(learned.score),
         min_score=min_score,
         n_rows=sum(coded.totals),
         n_columns=len(coded.names) - 1,
@@ -379,5 +380,6 @@ def _summary(
         trace=learned.trace,
         certificate=learned.certificate,
         unexplained=learned.missed,
+        codebook=coded.codebook,
         _tallies=learned.tallies,
     )

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from stair.codebook import Codebook
 from stair.columns import Binned, Categories, Column, Numbers, Times
 from stair.engines.histograms import Division
 from stair.errors import StairError, option
@@ -34,7 +35,7 @@ from stair.search import Split
 
 BINS_ARE_THERE: Final = "the bins of an earlier run are there"
 CODES_ARE_THERE: Final = "the codes of an earlier run are there"
-FORMAT: Final = 3  # of what is kept in the folder
+FORMAT: Final = 4  # of what is kept in the folder
 
 
 @contextlib.contextmanager
@@ -173,11 +174,16 @@ def _plan_to_json(plan: Plan) -> dict[str, Any]:
         "positive": verdict.positive,
         "meaning": verdict.meaning,
         "notes": verdict.notes,
+        "codebook": None if verdict.codebook is None else asdict(verdict.codebook),
         "left_out": plan.left_out,
         "names": plan.names,
         "source": plan.source,
         "read": plan.notes,
     }
+
+
+def _codebook(found: dict[str, Any] | None) -> Codebook | None:
+    return None if found is None else Codebook(tuple(map(tuple, found["values"])), found["others"])
 
 
 def load_plan(folder: Path) -> Plan | None:
@@ -192,6 +198,7 @@ def load_plan(folder: Path) -> Plan | None:
         verdict = Labels(
             np.array(found["codes"], dtype=np.int32), tuple(found["classes"]),
             found["positive"], found["meaning"], tuple(found["notes"]),
+            codebook=_codebook(found["codebook"]),
         )  # fmt: skip
         coding = Coding(fields, columns, edges)
         coder = Coder(coding, found["label"], tuple(found["stored"]), verdict.codes)

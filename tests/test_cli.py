@@ -241,7 +241,10 @@ BAD = {
     "empty parquet": (["empty.parquet", "--label", "y"], "empty.parquet"),
     "unknown ending": (["rules.xyz", "--label", "y"], "rules.xyz"),
     "no verdict": (["payments.csv"], "give one of --label, --score and --detector"),
-    "two verdicts": (["payments.csv", "--label", "flagged", "--detector", "lof"], "got --label and"),
+    "two verdicts": (
+        ["payments.csv", "--label", "flagged", "--detector", "lof"],
+        "got --label and",
+    ),
     "bad kind": (["payments.csv", "--label", "flagged", "--kind", "hour"], "expected COLUMN=KIND"),
     "infinite": (["infinite.csv", "--label", "y"], '50% of "x" is infinite'),
 }

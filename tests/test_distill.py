@@ -271,7 +271,7 @@ def test_the_default_of_summarize_says_who_spoke() -> None:
     found = stair.summarize(data, labels="flagged", effort="fast")
     assert found.method == "distilled"
     text = str(found)
-    assert "Distilled, rules that may overlap; method=\"stair\" for disjoint rules." in " ".join(
+    assert 'Distilled, rules that may overlap; method="stair" for disjoint rules.' in " ".join(
         text.split()
     )
     row = {name: values[0] for name, values in data.items()}

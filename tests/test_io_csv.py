@@ -284,7 +284,8 @@ def test_an_explicit_encoding(tmp_path: Path) -> None:
 def test_what_is_not_text(content: bytes, tmp_path: Path) -> None:
     path = saved(tmp_path, "t.csv", content)
     with pytest.raises(
-        StairError, match=r"t.csv is not text in UTF-8, UTF-16 or Windows-1252 .*; .*save it as UTF-8"
+        StairError,
+        match=r"t.csv is not text in UTF-8, UTF-16 or Windows-1252 .*; .*save it as UTF-8",
     ):
         read(path)
 

@@ -46,7 +46,8 @@ FLOOR_NOT_REACHED = 1
 File = Annotated[
     Path,
     typer.Argument(
-        help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite; - is CSV from standard input."
+        help="CSV, Parquet, JSON lines, Excel, DuckDB or SQLite; a folder or a pattern; - is CSV "
+        "from standard input."
     ),
 ]
 Rules = Annotated[
@@ -366,11 +367,14 @@ def apply(
 
     if label is None and (positive or negative):
         raise StairError("--positive and --negative are about labels; name them with --label")
+    if output is not None and io.is_many(file):
+        raise StairError("--output is for the rows of one file; apply the rules to one at a time")
     source = gate.to_read(file)
     with ProgressLine(quiet=quiet) as progress:
         saved = _saved(rules)
         progress(f"reading {source.name}")
-        frame = io.read(source, table=table, query=query, texts=saved.rules.schema.texts())
+        texts = saved.rules.schema.texts()
+        frame = io.read(source, table=table, query=query, texts=texts, say=progress)
         progress("applying the rules")
         applied = apply_rules(saved, frame)
         judged = label and judge(saved, frame, label, positive or None, negative)

@@ -149,7 +149,7 @@ def read_table(
                 raise no_such_column(name, names, Path(data).name)
         chosen = set(names if include is None else include) - set(exclude) | set(held)
         wanted = [name for name in names if name in chosen]
-    return io.read(data, table=table, query=query, columns=wanted, texts=texts)
+    return io.read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
 
 
 def _check_index(data: Any, verdict: Any, name: str) -> None:

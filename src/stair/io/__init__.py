@@ -11,8 +11,8 @@ pandas, pyarrow, duckdb and openpyxl are optional. They are imported where they 
 from stair.io.arrays import named
 from stair.io.copying import write_with
 from stair.io.frame import Frame
+from stair.io.many import column_names, is_many, read
 from stair.io.objects import from_object
-from stair.io.reading import column_names, read
 from stair.io.writing import atomic_write, write_table, written_as
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "atomic_write",
     "column_names",
     "from_object",
+    "is_many",
     "named",
     "read",
     "write_table",

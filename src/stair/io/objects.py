@@ -11,8 +11,8 @@ import numpy as np
 from stair.errors import StairError
 from stair.io.arrays import from_array, from_series, from_values, label, plain_names
 from stair.io.frame import Array, Frame, Loaded, make_frame, unique_names
+from stair.io.many import read
 from stair.io.packages import optional
-from stair.io.reading import read
 
 
 def from_object(data: Any) -> Frame:

@@ -41,8 +41,8 @@ class Part:
         return Path(self.path).name
 
 
-def files_of(source: str | os.PathLike[str]) -> list[Part]:
-    """The files that a path, a folder or a pattern means, in order."""
+def found_files(source: str | os.PathLike[str]) -> list[Path]:
+    """The files that a path, a folder or a pattern means, in the order of their names."""
     path = Path(source).expanduser()
     given = str(path)
     if path.is_dir():
@@ -58,6 +58,12 @@ def files_of(source: str | os.PathLike[str]) -> list[Part]:
             raise StairError(f'no file matches "{source}"; expected at least one.')
     else:
         raise StairError(no_such_file(path))
+    return found
+
+
+def files_of(source: str | os.PathLike[str]) -> list[Part]:
+    """The files of a table that is read in parts; all of one kind."""
+    found = found_files(source)
     formats = {_format(p) for p in found}
     if len(formats) > 1:
         endings = {p.suffix.lower() for p in found}

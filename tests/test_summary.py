@@ -363,7 +363,6 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
         ({"labels": "flagged", "max_rule_length": 0}, "expected at least 1 attribute"),
         ({"labels": "flagged", "validate": 1}, "expected 0 .off. or at least 2 folds"),
         ({"labels": "flagged", "contamination": 0.1}, "contamination= goes with scores"),
-        ({"labels": "flagged", "method": "cart"}, "takes numbers only, but"),
         ({"detector": "lofff"}, "lof"),
         ({"detector": "lof", "contamination": 0.7}, "contamination"),
         ({"labels": "flagged", "exclude": ["amuont"]}, 'Did you mean "amount"'),

@@ -125,6 +125,22 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
+class OneOf:
+    """Whether a category has a value: 0 or 1. For trees that divide nothing but numbers."""
+
+    name: str
+    attribute: int
+    value: Any
+    missing: bool = False  # whether some rows have no value at all
+    is_ordered: ClassVar[bool] = True
+
+    def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
+        del below, above, missing_left
+        named = (self.value,)
+        return Among(self.name, named, negated=True, missing=self.missing), Among(self.name, named)
+
+
+@dataclass(frozen=True, slots=True)
 class Absence:
     """Whether a text is missing: 0 or 1."""
 
@@ -163,7 +179,8 @@ class Binned:
         return self.inner.cut(self.tops[int(below)], start, missing_left)
 
 
-Column: TypeAlias = Numbers | Times | Categories | Term | Absence | Binned
+Ordered: TypeAlias = Numbers | Times | OneOf | Term | Absence | Binned
+Column: TypeAlias = Ordered | Categories
 
 
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.agreement import predicted_classes
-from stair.columns import LISTS, Binned, Lists, Numbers
+from stair.columns import LISTS, Lists
 from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
@@ -25,7 +25,7 @@ from stair.schema import Schema, Values
 from stair.seeds import seed_of
 from stair.shortest import MOST as MOST_TREES
 from stair.shortest import shortest_tree
-from stair.table import encode
+from stair.table import encode, in_order
 from stair.validation import Check, check_of, out_of_fold, quick_folds
 
 # Refined rules of the quick check are chosen from so many trees in each fold.
@@ -245,15 +245,8 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         from stair.trees import cart_leaves, id3_leaves
 
-        other = [f.name for f in self.schema.fields if f.kind != "number"]
-        if other:
-            raise StairError(
-                f'method "{self.method}" takes numbers only, but {", ".join(other)} '
-                "are not; exclude them or use method stair"
-            )
         self.say(f"learning: {self.method}")
-        table = encode(self.schema, values, codes)
-        columns = [c for c in table.columns if isinstance(c, Numbers | Binned)]
+        columns, matrix = in_order(encode(self.schema, values, codes))
         settings: dict[str, Any] = {
             "positive": self.labels.positive,
             "min_score": self.min_score,
@@ -261,11 +254,11 @@ class Learner:
         }
         if self.method == "id3":
             found = id3_leaves(
-                table.codes, codes, None, columns, start_depth=3, max_depth=None, say=self.say,
+                matrix, codes, None, columns, start_depth=3, max_depth=None, say=self.say,
                 **settings,
             )  # fmt: skip
         else:
-            found = cart_leaves(table.codes, codes, None, columns, criterion="entropy", **settings)
+            found = cart_leaves(matrix, codes, None, columns, criterion="entropy", **settings)
         return (*found, ())
 
 

@@ -25,6 +25,8 @@ from stair.columns import (
     Categories,
     Column,
     Numbers,
+    OneOf,
+    Ordered,
     Term,
     Times,
 )
@@ -37,6 +39,8 @@ from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
 MAX_TERMS: Final = 50
+# A tree that divides nothing but numbers looks at so many values of a category, the most frequent.
+MOST_SPLIT: Final = 100
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
 
@@ -276,6 +280,41 @@ def encode(
     for j, code in enumerate(codes):
         matrix[:, j] = code
     return Table(schema, tuple(columns), matrix, values)
+
+
+def in_order(table: Table) -> tuple[list[Ordered], NDArray[np.float64]]:
+    """The columns for a tree that divides nothing but numbers: each frequent value of a category
+    is a column of its own, and times are ranks, which 32 bits can tell apart."""
+    columns: list[Ordered] = []
+    codes: list[NDArray[np.float64]] = []
+    for j, column in enumerate(table.columns):
+        code = table.codes[:, j]
+        gone = np.isnan(code)
+        if isinstance(column, Categories):
+            counts = np.bincount(code[~gone].astype(np.intp), minlength=len(column.values))
+            least = ROWS_A_VALUE if table.n_rows > FEW_ROWS else 1
+            often = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] >= least]
+            has_gaps = bool(gone.any())
+            for k in sorted(often[:MOST_SPLIT]):
+                columns.append(OneOf(column.name, column.attribute, column.values[k], has_gaps))
+                codes.append((code == k).astype(np.float64))
+            if has_gaps:
+                columns.append(Absence(column.name, column.attribute))
+                codes.append(gone.astype(np.float64))
+        elif isinstance(column, Times):
+            distinct, rank = np.unique(code[~gone], return_inverse=True)
+            each = tuple(distinct.tolist())
+            columns.append(Binned(column, each, each))
+            codes.append(np.full(len(code), math.nan))
+            codes[-1][~gone] = rank
+        else:
+            columns.append(column)
+            codes.append(code)
+    if all(isinstance(column, Numbers | Binned) for column in table.columns):
+        return columns, table.codes
+    if not columns:
+        raise StairError(f"no value is in {ROWS_A_VALUE} rows, so there is nothing to cut")
+    return columns, np.column_stack(codes)
 
 
 def _ranked(

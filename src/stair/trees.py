@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, merged
-from stair.columns import Binned, Numbers
+from stair.columns import Ordered
 from stair.grow import majority
 from stair.objective import f1, reaches, score_of
 from stair.rules import Leaf
@@ -25,7 +25,7 @@ def id3_leaves(
     X: NDArray[np.float64],
     labels: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
-    columns: Sequence[Numbers | Binned],
+    columns: Sequence[Ordered],
     *,
     positive: int | None,
     min_score: float,
@@ -52,7 +52,7 @@ def cart_leaves(
     X: NDArray[np.float64],
     labels: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
-    columns: Sequence[Numbers | Binned],
+    columns: Sequence[Ordered],
     *,
     positive: int | None,
     min_score: float,
@@ -211,7 +211,7 @@ class _Tree:
         return found
 
     def leaves(
-        self, X: NDArray[np.float64], columns: Sequence[Numbers | Binned], pruned: frozenset[int]
+        self, X: NDArray[np.float64], columns: Sequence[Ordered], pruned: frozenset[int]
     ) -> list[Leaf]:
         """The leaves with their clauses; `pruned` nodes are leaves too."""
         found: list[Leaf] = []
@@ -229,7 +229,7 @@ class _Tree:
         return found
 
     def _clauses(
-        self, X: NDArray[np.float64], columns: Sequence[Numbers | Binned], node: int
+        self, X: NDArray[np.float64], columns: Sequence[Ordered], node: int
     ) -> tuple[Clause, Clause]:
         column = int(self._tree.feature[node])
         left, right = (X[self._rows(child), column] for child in self._children(node))

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from stair.columns import Numbers
 from stair.conversion import EXACT
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
+from stair.io import Frame, from_object
 from stair.labels import outlier_of_two
 from stair.names import in_name_order
 from stair.objective import reaches, score_of
 from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
-from stair.schema import Schema
+from stair.schema import Schema, Values
 from stair.seeds import seed_of
+from stair.table import Table, choose_fields, encode, read_to_learn
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -28,22 +37,33 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     min_score: float
     pos_label: Any
+    _schema: Schema | None
     stops_at_the_floor = False  # whether rules are made shorter until the score is just above it
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         self._check_parameters()
-        _check_exact(X)
-        with np.errstate(invalid="ignore"):  # it adds up what may be 1e308 and −1e308
-            values, targets = validate_data(
-                self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=1
-            )
+        frame = frame_of(X)
+        values: NDArray[np.float64] | Values
+        if frame is None:
+            self._schema, self.left_out_ = None, {}
+            _check_exact(X)
+            with np.errstate(invalid="ignore"):  # it adds up what may be 1e308 and −1e308
+                values, targets = validate_data(
+                    self, X, y, dtype=np.float64, ensure_all_finite="allow-nan",
+                    ensure_min_samples=1,
+                )  # fmt: skip
+        else:
+            values, targets = self._read(frame, y)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
+            weights = _check_sample_weight(
+                sample_weight, np.empty((len(targets), 1)), ensure_non_negative=True
+            )
             seen = weights > 0
             if not seen.any():
                 raise StairError("all sample weights are 0, so there is no row to learn from")
-            values, targets, weights = values[seen], targets[seen], weights[seen]
+            values = values.take(seen) if isinstance(values, Values) else values[seen]
+            targets, weights = targets[seen], weights[seen]
         self.classes_, labels = _classes(targets)
         if len(self.classes_) < 2:
             raise StairError(
@@ -52,7 +72,31 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         codes = labels.astype(np.int32, copy=False)
         self._positive = self._positive_class(codes, weights)
-        return self._learned(*self._learn(values, codes, weights))
+        return self._learned(*self._learn(self._table(values, codes), codes, weights))
+
+    def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, NDArray[Any]]:
+        """The values of a frame that is more than numbers, and the labels of its rows."""
+        targets = _check_y(y)
+        check_consistent_length(next(iter(frame.columns.values())), targets)
+        fields, left_out = choose_fields(frame)
+        values = read_to_learn(Schema(fields), frame)
+        self._schema = Schema(fields, tuple(frame.columns)).remembering(values)
+        self.left_out_ = {name: spoken(why) for name, why in left_out.items()}
+        self.feature_names_in_ = np.array(list(frame.columns), dtype=object)
+        self.n_features_in_ = len(frame.columns)
+        return values, targets
+
+    def _table(self, values: NDArray[np.float64] | Values, labels: NDArray[np.int32]) -> Table:
+        """What is learned from: columns of codes, in the order of their names."""
+        if isinstance(values, Values):
+            assert self._schema is not None
+            return encode(self._schema, values, labels)
+        names = self._names()
+        order = in_name_order(names)
+        columns = tuple(Numbers(names[j], j) for j in order)
+        matrix = values if order == sorted(order) else values[:, order]
+        by_name = Values({name: values[:, j] for j, name in enumerate(names)}, len(values))
+        return Table(Schema.of_numbers(names), columns, matrix, by_name)
 
     def _learned(self, rules: RuleSet, score: float) -> Self:
         self.rules_, self.score_ = rules, score
@@ -89,8 +133,10 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = self.stops_at_the_floor
         return tags
 
-    def _checked(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
+        if getattr(self, "_schema", None) is not None:
+            return self._named(X)
         _check_exact(X)
         with np.errstate(invalid="ignore"):
             checked: NDArray[np.float64] = validate_data(
@@ -98,8 +144,22 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return checked
 
+    def _named(self, X: Any) -> Any:
+        """A table by the names of its columns: an array has those that were fitted, in order."""
+        if isinstance(X, list | tuple) and not any(isinstance(row, Mapping) for row in X):
+            X = np.array(X, dtype=object)
+        if not isinstance(X, np.ndarray) or X.dtype.names is not None:
+            return X
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            shape = " × ".join(map(str, X.shape))
+            raise StairError(
+                f"X has the shape {shape}, but {type(self).__name__} was fitted on "
+                f"{self.n_features_in_} columns"
+            )
+        return dict(zip(self.feature_names_in_.tolist(), X.T, strict=True))
+
     def _learn(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
         """The rules, and their score on the rows they were learned from."""
         raise NotImplementedError
@@ -141,13 +201,6 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise StairError(f"two columns are called {twice!r}; rules need names of their own")
         return names
 
-    def _in_name_order(self, X: NDArray[np.float64]) -> tuple[list[Numbers], NDArray[np.float64]]:
-        """The columns by name, so that it does not matter in which order X has them."""
-        names = self._names()
-        order = in_name_order(names)
-        columns = [Numbers(names[j], j) for j in order]
-        return columns, X if order == sorted(order) else X[:, order]
-
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
@@ -160,22 +213,26 @@ class TreeClassifier(RuleClassifier):
     """Disjoint rules from one tree."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn rules for labels y. NaN in X is a missing value."""
+        """Learn rules for labels y.
+
+        X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
+        columns may also be categories, text and times. Of a frame with such columns, identifiers
+        and what has one value alone are left out, as in `stair.summarize`: a list of ids is a
+        memory of the rows. `left_out_` names them with the reason.
+        """
         return self._fit(X, y, sample_weight)
 
     def _learn(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
-        leaves, default = self._leaves(X, labels, weights)
+        leaves, default = self._leaves(table, labels, weights)
         classes = tuple(self.classes_.tolist())
-        rules = rule_set_of(
-            leaves, classes, Schema.of_numbers(self._names()), default, self._positive
-        )
+        rules = rule_set_of(leaves, classes, table.schema, default, self._positive)
         groups = ((leaf.label, leaf.counts) for leaf in leaves)
         return rules, score_of(groups, rules.totals, self._positive)
 
     def _leaves(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
         """The leaves that cover all rows, and the class for a row that none covers."""
         raise NotImplementedError
@@ -199,6 +256,35 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[An
             f"y mixes values of the types {', '.join(kinds)}, which have no order; "
             "give all labels as one type"
         ) from None
+
+
+def frame_of(X: Any) -> Frame | None:
+    """A table with columns that are more than numbers; None for all else, which scikit-learn
+    makes an array of."""
+    if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
+        return None
+    import narwhals as nw
+
+    names = [str(name) for name in getattr(X, "column_names", X.columns)]
+    twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+    if twice is not None:
+        raise StairError(f"two columns are called {twice!r}; rules need names of their own")
+    wrapped: Any = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(wrapped, nw.DataFrame):
+        return None
+    return None if all(map(_is_numeric, wrapped.iter_columns())) else from_object(X)
+
+
+def _is_numeric(series: Any) -> bool:
+    """Whether a column is numbers, or objects that are: true and false are numbers, too."""
+    import narwhals as nw
+
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return True
+    if series.dtype in (nw.String, nw.Datetime, nw.Date, nw.Duration, nw.Time):
+        return False
+    known = [v for v in series.to_list() if v is not None and v == v]
+    return bool(known) and all(isinstance(v, int | float | np.number | np.bool_) for v in known)
 
 
 def _check_exact(X: Any) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stair.errors import StairError
 from stair.estimators.base import TreeClassifier, check_count, check_random_state
 from stair.rules import Leaf
+from stair.table import Table, in_order
 from stair.trees import cart_leaves, id3_leaves
 
 
@@ -30,6 +31,11 @@ class ID3(TreeClassifier):
     random_state : int, RandomState or None
         scikit-learn's tree breaks ties at random; the paper's runs used 0. None is another draw
         each time.
+
+    Attributes
+    ----------
+    left_out_ : dict
+        Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
 
     def __init__(
@@ -59,9 +65,9 @@ class ID3(TreeClassifier):
                 )
 
     def _leaves(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
-        columns, X = self._in_name_order(X)
+        columns, X = in_order(table)
         return id3_leaves(
             X, labels, weights, columns, positive=self._positive, min_score=self.min_score,
             start_depth=self.start_depth, max_depth=self.max_depth, random_state=self.random_state,
@@ -86,6 +92,11 @@ class CART(TreeClassifier):
     random_state : int, RandomState or None
         scikit-learn's tree breaks ties at random; the paper's runs used 0. None is another draw
         each time.
+
+    Attributes
+    ----------
+    left_out_ : dict
+        Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
 
     def __init__(
@@ -107,9 +118,9 @@ class CART(TreeClassifier):
             raise StairError(f"criterion={self.criterion!r}; expected 'entropy' or 'gini'")
 
     def _leaves(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
-        columns, X = self._in_name_order(X)
+        columns, X = in_order(table)
         return cart_leaves(
             X, labels, weights, columns, positive=self._positive, min_score=self.min_score,
             criterion=self.criterion, random_state=self.random_state,

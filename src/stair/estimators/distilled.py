@@ -11,8 +11,8 @@ from stair.distill import EFFORTS, distill
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.rules import RuleSet
-from stair.schema import Schema
 from stair.seeds import seed_of
+from stair.table import Table
 
 
 class DistilledStair(RuleClassifier):
@@ -54,6 +54,8 @@ class DistilledStair(RuleClassifier):
         F1 (or accuracy) of `rules_` on the training rows.
     floor_reached_ : bool
         Whether `score_` is above `min_score`.
+    left_out_ : dict
+        Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
 
     stops_at_the_floor = True
@@ -77,7 +79,13 @@ class DistilledStair(RuleClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn rules for labels y. NaN in X is a missing value."""
+        """Learn rules for labels y.
+
+        X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
+        columns may also be categories, text and times. Of a frame with such columns, identifiers
+        and what has one value alone are left out, as in `stair.summarize`: a list of ids is a
+        memory of the rows. `left_out_` names them with the reason.
+        """
         return self._fit(X, y, sample_weight)
 
     def _check_parameters(self) -> None:
@@ -92,18 +100,16 @@ class DistilledStair(RuleClassifier):
         check_random_state(self.random_state)
 
     def _learn(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
-        names = self._names()
         effort: Any = self.effort
-        columns, values = self._in_name_order(X)
         found = distill(
-            columns,
-            values,
+            table.columns,
+            table.codes,
             labels,
-            X,
+            table.values,
             classes=tuple(self.classes_.tolist()),
-            schema=Schema.of_numbers(names),
+            schema=table.schema,
             positive=self._positive,
             weights=weights,
             min_score=self.min_score,

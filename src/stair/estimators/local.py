@@ -11,7 +11,6 @@ from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.localize import LOCALITY, local_rules
 from stair.rules import RuleSet
-from stair.schema import Schema, Values
 from stair.seeds import seed_of
 from stair.table import Table
 
@@ -53,6 +52,8 @@ class LocalStair(RuleClassifier):
         Every round: the objective (error and locality), the partitions, both scores, the length.
     trace_ : list of Step
         The growth of the last round's trees.
+    left_out_ : dict
+        Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
 
     stops_at_the_floor = True
@@ -78,7 +79,13 @@ class LocalStair(RuleClassifier):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn partitions and rules for labels y. NaN in X is a missing value."""
+        """Learn partitions and rules for labels y.
+
+        X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
+        columns may also be categories, text and times. Of a frame with such columns, identifiers
+        and what has one value alone are left out, as in `stair.summarize`: a list of ids is a
+        memory of the rows. `left_out_` names them with the reason.
+        """
         return self._fit(X, y)
 
     def _check_parameters(self) -> None:
@@ -93,16 +100,13 @@ class LocalStair(RuleClassifier):
         check_random_state(self.random_state)
 
     def _learn(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
         del weights
-        names = self._names()
-        columns, codes = self._in_name_order(X)
-        values = Values({name: X[:, j] for j, name in enumerate(names)}, len(X))
         floor_on: Any = self.floor_on
         n_partitions: Any = self.n_partitions
         rules, local = local_rules(
-            Table(Schema.of_numbers(names), tuple(columns), codes, values),
+            table,
             labels,
             tuple(self.classes_.tolist()),
             positive=self._positive,

@@ -15,6 +15,7 @@ from stair.grow import grow, leaves_of
 from stair.rules import Leaf
 from stair.seeds import seed_of
 from stair.shortest import shortest_tree
+from stair.table import Table
 
 
 class Stair(TreeClassifier):
@@ -58,6 +59,8 @@ class Stair(TreeClassifier):
         F1 (or accuracy) of `rules_` on the training rows.
     floor_reached_ : bool
         Whether `score_` is above `min_score`.
+    left_out_ : dict
+        Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
 
     def __init__(
@@ -85,7 +88,13 @@ class Stair(TreeClassifier):
         self.client = client
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn rules for labels y. NaN in X is a missing value."""
+        """Learn rules for labels y.
+
+        X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
+        columns may also be categories, text and times. Of a frame with such columns, identifiers
+        and what has one value alone are left out, as in `stair.summarize`: a list of ids is a
+        memory of the rows. `left_out_` names them with the reason.
+        """
         if self.engine == "memory":
             return self._fit(X, y, sample_weight)
         if sample_weight is not None:
@@ -107,6 +116,7 @@ class Stair(TreeClassifier):
         names = [field.name for field in coded.coding.fields]
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
+        self._schema, self.left_out_ = None, {}
         self.classes_, self._positive = np.array(coded.classes), coded.positive
         self.trace_ = list(learned.trace)
         for note in coded.notes:  # the labels are as they are, so all there is to say is a guess
@@ -126,9 +136,9 @@ class Stair(TreeClassifier):
         check_random_state(self.random_state)
 
     def _leaves(
-        self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[list[Leaf], int]:
-        columns, X = self._in_name_order(X)
+        columns, X = table.columns, table.codes
         if self.refine:
             leaves, default, growth = shortest_tree(
                 lambda: MemoryEngine(columns, X, labels, len(self.classes_), weights),

@@ -77,7 +77,7 @@ MAY_IMPORT = {
         "trees",
         "validation",
     },
-    "io": {"errors", "io"},
+    "io": {"errors", "io", "progress"},
     "datasets": {"errors", "traffic"},
     "traffic": set(),
     "checkout": {"errors", "gate"},

@@ -94,7 +94,8 @@ def test_every_option_that_a_message_names_is_there() -> None:
 @given(
     st.one_of(
         st.text(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans(),
-        st.none(), st.lists(st.text(), min_size=1), st.dictionaries(st.text(), st.text(), min_size=1),
+        st.none(), st.lists(st.text(), min_size=1),
+        st.dictionaries(st.text(), st.text(), min_size=1),
     )
 )  # fmt: skip
 def test_any_value_can_be_said_in_both_places(value: Any) -> None:

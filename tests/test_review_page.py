@@ -505,7 +505,7 @@ def test_ctrl_c_while_it_learns_is_no_crash(tmp_path: Path) -> None:
         assert process.stdout is not None and process.stderr is not None
         home, _, token = process.stdout.readline().strip().partition("?token=")
         asking = urllib.request.Request(f"{home}job", headers={"Authorization": f"Bearer {token}"})
-        while b"distilling" not in urllib.request.urlopen(asking).read():
+        while b"learning" not in urllib.request.urlopen(asking).read():
             pass
         process.send_signal(signal.SIGINT)
         process.wait(60)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
 
 import stair
 
@@ -38,3 +43,33 @@ def test_an_afternoon_that_tells_all_outliers_apart_is_named() -> None:
 def test_an_honest_rule_is_not_suspected() -> None:
     data, outlier = payments()
     assert stair.summarize(data, labels=outlier, effort="fast").suspects == ()
+
+
+def test_a_copy_that_no_rule_speaks_of_is_named_too() -> None:
+    """Two copies are as good as each other, and rules speak of one: the other was not named."""
+    data, outlier = payments()
+    data["status"] = np.where(outlier, "blocked", "paid").astype(object)
+    data["decision"] = np.where(outlier, 7.0, np.nan)
+    summary = stair.summarize(data, labels=outlier, effort="fast")
+    for name in ("status", "decision"):
+        assert sum(name in suspect for suspect in summary.suspects) == 1
+    data["status"][0] = "pending"
+    data["decision"][1] = 8.0
+    again = stair.summarize(data, labels=outlier, effort="fast", validate=0)
+    assert not any("same as the verdict" in suspect for suspect in again.suspects)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_a_series_of_labels_is_not_explained_by_itself(library: Any) -> None:
+    """`summarize(df, labels=df["y"])` found F1 1.00 by `y = 1`: the table still had the column."""
+    data, outlier = payments()
+    frame = library({**data, "y": outlier.astype(int), "late": np.roll(outlier, 1)})
+    summary = stair.summarize(frame, labels=frame["y"], effort="fast", validate=0)
+    assert summary.left_out == {"y": "the verdict itself"}
+    assert all("y" not in rule.features for rule in summary.rules)
+    other = stair.summarize(frame, labels=frame["late"], effort="fast", validate=0)
+    assert "y" not in other.left_out
+    # A Series of that name with other values is another matter.
+    named = pd.Series(1 - outlier.astype(int), name="y")
+    kept = stair.summarize(frame, labels=named, positive=0, effort="fast", validate=0)
+    assert "y" not in kept.left_out

@@ -63,7 +63,8 @@ def judge(
     learned, unless somebody says what is an outlier."""
     if label not in frame.columns:
         raise no_such_column(label, frame.columns, frame.source or "the data")
-    rules, codebook, notes = saved.rules, saved.codebook, ()
+    rules, codebook = saved.rules, saved.codebook
+    notes: tuple[str, ...] = ()
     is_told = positive is not None or negative is not None
     if len(rules.classes) > 2:
         if is_told:

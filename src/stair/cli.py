@@ -278,10 +278,17 @@ def summarize(
     if no_validate and validate:
         raise StairError(f"--no-validate and --validate {validate} contradict each other")
     source = gate.to_read(file)
-    with (
-        ProgressLine(quiet=quiet, keeps=SHORTENING) as progress,
-        gate.keeping(progress.keep),
-    ):
+    outputs = [path for path in (json, sql, html) if path is not None]
+    stages = ["reading", "looking", "learning", "checking", "counting", "writing"]
+    skipped = {"checking"} if no_validate else set()
+    skipped |= set() if outputs else {"writing"}
+    is_small = engine == "memory"  # else passes are counted
+    progress = ProgressLine(
+        quiet=quiet,
+        keeps=SHORTENING,
+        stages=[stage for stage in stages if stage not in skipped] if is_small else (),
+    )
+    with progress, gate.keeping(progress.keep):
         summary = learn(
             source,
             labels=label,
@@ -319,12 +326,14 @@ def summarize(
             sample=sample,
             client=scheduler,
         )
-    if json is not None:
-        summary.to_json(gate.to_write(json, "json"))
-    if sql is not None:
-        summary.to_sql(_table_of(file), gate.to_write(sql, "sql"), dialect)
-    if html is not None:
-        summary.to_html(gate.to_write(html, "html"), examples)
+        if outputs:
+            progress(f"writing {', '.join(path.name for path in outputs)}")
+        if json is not None:
+            summary.to_json(gate.to_write(json, "json"))
+        if sql is not None:
+            summary.to_sql(_table_of(file), gate.to_write(sql, "sql"), dialect)
+        if html is not None:
+            summary.to_html(gate.to_write(html, "html"), examples)
     if not quiet:
         _show(summary, every)
         _tell(json, sql, html)
@@ -370,7 +379,8 @@ def apply(
     if output is not None and io.is_many(file):
         raise StairError("--output is for the rows of one file; apply the rules to one at a time")
     source = gate.to_read(file)
-    with ProgressLine(quiet=quiet) as progress:
+    stages = ("reading", "applying", "writing")[: 2 if output is None else 3]
+    with ProgressLine(quiet=quiet, stages=stages) as progress:
         saved = _saved(rules)
         progress(f"reading {source.name}")
         texts = saved.rules.schema.texts()
@@ -379,6 +389,7 @@ def apply(
         applied = apply_rules(saved, frame)
         judged = label and judge(saved, frame, label, positive or None, negative)
         if output is not None:
+            progress(f"writing {output.name}")
             target = gate.to_write(output, "table")
             io.write_with(target, source, frame, applied.columns, table=table, query=query)
     if not quiet:
@@ -477,7 +488,8 @@ def demo(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
     data = payments()
-    with ProgressLine(quiet=quiet) as progress:
+    stages = ("looking", "learning", "checking", "counting")
+    with ProgressLine(quiet=quiet, stages=stages) as progress:
         summary = learn(
             data,
             labels="flagged",

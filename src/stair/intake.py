@@ -86,6 +86,9 @@ def take_in(
         frame, labels, scores, contamination, detector, positive, negative, outlier_kinds, kinds,
         include, exclude, random_state, say,
     )  # fmt: skip
+    same = {column for given in (labels, scores) for column in _own_column(frame, given)}
+    taken |= same
+    say("looking at the columns")
     columns = {column: array for column, array in frame.columns.items() if column not in taken}
     told = replace(frame, columns=columns)  # all but the verdict
     included = None if include is None else [n for n in include if n not in taken]
@@ -93,6 +96,7 @@ def take_in(
         told, include=included, exclude=[n for n in exclude if n in columns], kinds=kinds,
         time_parts=time_parts,
     )  # fmt: skip
+    left_out |= {column: "the verdict itself" for column in frame.columns if column in same}
     left_out |= {column: "it is the verdict" for column in include or () if column in taken}
     left_out |= {column: "excluded" for column in exclude if column not in frame.columns}
     rows = np.flatnonzero(verdict.codes >= 0)
@@ -164,6 +168,19 @@ def _check_index(data: Any, verdict: Any, name: str) -> None:
             f"{name} have the index of the table in another order; rows are taken one after the "
             f"other, so give {name}.loc[table.index] or {name}.to_numpy()"
         )
+
+
+def _own_column(frame: io.Frame, given: Any) -> list[str]:
+    """The column that a Series came from: of its name, and with its values."""
+    name = getattr(given, "name", None)
+    if name is None or isinstance(given, str) or str(name) not in frame.columns:
+        return []
+    column, values = frame.columns[str(name)], io.from_object({"given": given}).columns["given"]
+    if values.dtype.kind != column.dtype.kind or len(values) != len(column):
+        return []
+    gone = is_missing(column)
+    is_same = (is_missing(values) == gone).all() and (values[~gone] == column[~gone]).all()
+    return [str(name)] if is_same else []
 
 
 def read_verdict(

@@ -20,6 +20,7 @@ from stair.labels import Labels
 from stair.local import LocalRuleSet
 from stair.localize import LOCALITY, MOST_DRAWS, local_rules
 from stair.partition import FloorOn
+from stair.progress import Said
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.schema import Schema, Values
 from stair.seeds import seed_of
@@ -130,7 +131,7 @@ class Learner:
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
         table = encode(self.schema, values, codes)
-        self.say("distilling")
+        self.say("learning")
         found = distill(
             table.columns,
             table.codes,
@@ -323,7 +324,8 @@ def check_rules(
 
     def say(number: int) -> object:
         nonlocal tell
-        tell = _Always(learn.say, f"checking on rows kept aside: fold {number} of {folds}")
+        words = f"checking on rows kept aside: fold {number} of {folds}"
+        tell = _Always(learn.say, Said(words, (number - 1) / folds))
         return validate is None and learn.say(tell.text) is True
 
     found = out_of_fold(learn_from, codes, folds, say)

@@ -92,7 +92,7 @@ def local_rules(
         return (not reached, local.total_length if reached else -score)
 
     best = min(found, key=rank)
-    say("describing the partitions")
+    say("learning: describing the partitions")
     return _rule_set(data, classes, positive, space, places, best), best
 
 

@@ -1,4 +1,8 @@
-"""A line on stderr that says what is going on, for anything longer than a second."""
+"""How work goes, in words: at which stage it is, and which share of that is done.
+
+Whoever works says a few words now and then. On a terminal they become one line on stderr, for
+anything longer than a second.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self, TextIO
 
@@ -15,17 +20,37 @@ PATIENCE: Final = 1.0  # seconds before anything is shown
 BEAT: Final = 0.1
 
 
+class Said(str):
+    """Words about how it goes, with the share that is done; text like any other to most."""
+
+    share: float
+
+    def __new__(cls, text: str, share: float) -> Self:
+        said = super().__new__(cls, text)
+        said.share = share
+        return said
+
+
 class ProgressLine:
     """Shown on a terminal only, after one second, and kept alive by a thread of its own.
 
     So it shows what goes on, and for how long, even while a step like reading a file says nothing.
-    While what goes on begins with `keeps` it may be ended with what there is.
+    `stages` are the first words of what is said at each of them, in order. While what goes on
+    begins with `keeps` it may be ended with what there is.
     """
 
     def __init__(
-        self, *, quiet: bool = False, stream: TextIO | None = None, keeps: str | None = None
+        self,
+        *,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        keeps: str | None = None,
+        stages: Sequence[str] = (),
     ) -> None:
         self._keeps = keeps
+        self._stages = tuple(stages)
+        self._stage = 0
+        self._share = ""
         self._stream = stream or sys.stderr
         self._shown = not quiet and self._stream.isatty()
         self._start = time.monotonic()
@@ -37,6 +62,9 @@ class ProgressLine:
 
     def __call__(self, text: str) -> bool:
         """Take note of what goes on; True once somebody has had enough of looking for more."""
+        begun = [n for n, words in enumerate(self._stages, start=1) if text.startswith(words)]
+        self._stage = begun[0] if begun else self._stage
+        self._share = f", {text.share:.0%}" if isinstance(text, Said) else ""
         self._text = visible(text)
         return self._is_enough
 
@@ -56,7 +84,8 @@ class ProgressLine:
             if self._text and seconds >= PATIENCE:
                 self._dirty = True
                 hint = ", Ctrl-C keeps these" if self._can_keep else ""
-                self._write(f"\r\x1b[K{self._text} … {seconds:.0f} s{hint}")
+                stage = f"[{self._stage}/{len(self._stages)}] " if self._stage else ""
+                self._write(f"\r\x1b[K{stage}{self._text}{self._share} … {seconds:.0f} s{hint}")
 
     def __enter__(self) -> Self:
         if self._shown:

@@ -77,7 +77,7 @@ def shortest_tree(
         seen: Engine = engine if first is None else Blinkered(engine, random)
         growth = grow(
             seen, min_score=past, max_rule_length=max_rule_length, positive=positive,
-            on_step=lambda _, n=number: say(f"refining: tree {n + 1}"),  # type: ignore[misc]
+            on_step=lambda _, n=number: say(f"learning: tree {n + 1}"),  # type: ignore[misc]
         )  # fmt: skip
         leaves = refined_leaves(growth, engine.unit, positive, min_score)
         totals = [sum(each) for each in zip(*(leaf.counts for leaf in leaves), strict=True)]
@@ -87,7 +87,7 @@ def shortest_tree(
         rank = (not is_above, float(length) if is_above else -score)
         if best is None or rank < best[0]:
             best = rank, leaves
-            say(f"refining: total length {length} after {number + 1} trees")
+            say(f"learning: shortest so far {length}, after {number + 1} trees")
         first = first or growth
     assert best is not None and first is not None
     return best[1], first.root.label, first

@@ -448,6 +448,7 @@ def summarize(
         "random_state": random_state,
     }
     check = check_rules(learn, learned, given.values, given.codes, validate)
+    say("counting")
     return summary_of(given, learned, settings, check)
 
 

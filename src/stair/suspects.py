@@ -7,13 +7,14 @@ named, for a person to decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import name_in_words
+from stair.conversion import is_missing
 from stair.evidence import RuleEvidence
 from stair.objective import f1
 from stair.rules import RuleSet
@@ -34,8 +35,10 @@ def suspects_of(
     wanted: Mapping[int, str],
 ) -> tuple[str, ...]:
     """Sentences without an end. `wanted` are the classes of outliers, with what to call them."""
-    too_good = _too_good(rules, evidence, codes, wanted)
-    return (*too_good, *_stretches(rules.schema, values, codes, wanted))
+    too_good = list(_too_good(rules, evidence, codes, wanted))
+    named = {each.rule.clauses[0].feature for each in evidence if len(each.rule.clauses) == 1}
+    copies = _copies(rules.schema, values, codes, named if too_good else set())
+    return (*too_good, *copies, *_stretches(rules.schema, values, codes, wanted))
 
 
 def _too_good(
@@ -60,6 +63,40 @@ def _too_good(
 
 def _shown(score: float) -> str:
     return "1" if score == 1.0 else f"{score:.4f}".rstrip("0")
+
+
+def _copies(
+    schema: Schema, values: Values, codes: NDArray[np.int32], named: Collection[str]
+) -> Iterator[str]:
+    """Columns that have one value for each class: a copy of the label, however it is written."""
+    groups = [np.flatnonzero(codes == k) for k in np.unique(codes)]
+    if len(groups) < 2:
+        return
+    for field in schema.fields:
+        if field.kind not in ("number", "category") or field.part or field.name in named:
+            continue
+        array = values.get(field.name)
+        if array is None:
+            continue
+        firsts = [array[rows[0]] for rows in groups]
+        if len({str(first) for first in firsts}) == len(groups) and all(
+            _is_all(array[rows], first) for rows, first in zip(groups, firsts, strict=True)
+        ):
+            yield (
+                f"{name_in_words(field.name)} says the same as the verdict in every row; if it was "
+                "made from it, leave it out"
+            )
+
+
+def _is_all(values: NDArray[Any], first: Any) -> bool:
+    """Whether all values are the first one, or missing as it is."""
+    few = values[:100]  # most columns need no more
+    for some in (few, values):
+        is_gone = is_missing(some)
+        is_same = is_gone if first is None or first != first else ~is_gone & (some == first)
+        if not is_same.all():
+            return False
+    return True
 
 
 def _stretches(

@@ -9,7 +9,7 @@ from typing import Final
 # Seconds between two words about how it goes.
 BEAT: Final = 0.2
 # What is said while there are rules above the floor, and shorter ones are looked for.
-SHORTENING: Final = "distilling: total length"
+SHORTENING: Final = "learning: shortest so far"
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
     def __init__(self, time_limit: float | None, say: Callable[[str], object]) -> None:
         self._deadline = None if time_limit is None else time.monotonic() + time_limit
         self._say = say
-        self._text = "distilling"
+        self._text = "learning"
         self._next = 0.0
         self._is_enough = False
         self.cut_short = False  # whether the search ended before it was done

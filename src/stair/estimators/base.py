@@ -38,6 +38,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_score: float
     pos_label: Any
     _schema: Schema | None
+    left_out_: dict[str, str]
     stops_at_the_floor = False  # whether rules are made shorter until the score is just above it
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

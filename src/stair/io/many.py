@@ -19,6 +19,7 @@ from stair.io.frame import Array, Frame, Source
 from stair.io.reading import DATABASES, JSON_LINES, TEXT, ending_of
 from stair.io.stream import check_same, found_files
 from stair.io.values import Piece, join_pieces, whole_numbers
+from stair.progress import Said
 
 _WORDS = {"int": "numbers", "float": "numbers", "bool": "true and false", "date": "times",
           "zoned": "times with a zone", "text": "text", "duration": "durations",
@@ -48,7 +49,8 @@ def read(
     frames = []
     for number, file in enumerate(files, start=1):
         if say is not None:
-            say(f"reading {file.name}: file {number} of {len(files)}")
+            words = f"reading {file.name}: file {number} of {len(files)}"
+            say(Said(words, (number - 1) / len(files)))
         if wanted is not None:
             _check_columns(files[0], file)
         frames.append(plain(file, columns=wanted, texts=texts))

@@ -111,6 +111,7 @@ class Stream:
     ) -> None:
         self._con, self._errors = con, errors
         self.parts, self.source = parts, source
+        self.rows_seen: int | None = None  # by whoever went over all of them
         with self._in_words():
             described = con.execute(f"DESCRIBE {table.relation}").fetchall()
         # By place, for DuckDB takes names that differ in case alone for the same.

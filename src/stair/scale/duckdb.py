@@ -16,6 +16,7 @@ from stair.engines.counting import n_cpus
 from stair.io.databases import decimals
 from stair.io.stream import VECTOR, Stream
 from stair.io.values import typed
+from stair.progress import Said
 from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Plan, make_plan
@@ -66,7 +67,10 @@ def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress)
         columns = zip(names, part.columns, strict=True)
         yield Batch({name: plain(array, stream.shape(name)) for name, array in columns}, types)
         n_rows += part.num_rows
-        say(f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}")
+        words = f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}"
+        total = stream.rows_seen  # known after the first pass
+        say(words if total is None else Said(words, n_rows / total))
+    stream.rows_seen = n_rows
 
 
 def rows_together(stream: Stream, names: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,57 @@ def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+# The packages of each extra, as Python imports them.
+_OF_EXTRAS = {
+    "files": "duckdb pyarrow", "excel": "openpyxl", "pyod": "pyod", "plot": "matplotlib",
+    "sql": "sqlglot", "onnx": "onnx", "scale": "duckdb pyarrow", "dask": "dask distributed",
+    "review": "starlette uvicorn pyarrow duckdb", "test": "pandas polars",
+}  # fmt: skip
+_WITHOUT = """
+import sys
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Nothing())
+from stair.cli import main
+main()
+"""
+
+
+def test_the_commands_of_the_readme_run_from_nothing(tmp_path: Path) -> None:
+    """In an empty folder, one after the other, in a stair that has no extra but the one that stands
+    behind the command: payments.csv was nowhere, and nobody said what `stair review` needs."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = [line for b in blocks(text) if b.language == "sh" for line in b.body.splitlines()]
+    commands = [line for line in lines if line.startswith("stair ")]
+    assert len(commands) >= 10
+    for line in commands:
+        command, _, remark = line.partition("  #")
+        named = re.findall(r"pip install '\.\[(\w+)\]'", remark)
+        there = {name for extra in named for name in _OF_EXTRAS[extra].split()}
+        missing = {name for names in _OF_EXTRAS.values() for name in names.split()} - there
+        program = _WITHOUT.format(missing=sorted(missing))
+        words = shlex.split(command.partition(" | ")[0].partition(" < ")[0])[1:]
+        given = (tmp_path / "payments.csv").read_bytes() if " < " in command else b""
+        if words[0] == "review":
+            words.append("--no-browser")
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *words], cwd=tmp_path, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            if words[0] == "review":
+                assert process.stdout is not None
+                first = process.stdout.readline()
+                process.terminate()
+                assert b"?token=" in first, process.communicate()
+                continue
+            said, error = process.communicate(given)
+            assert process.returncode == 0, (line, error.decode())
+            if "| jq" in command:
+                json.loads(said)
 
 
 def test_there_is_something_to_run() -> None:

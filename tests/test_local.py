@@ -223,7 +223,7 @@ def test_small_and_strange_data_work(X: np.ndarray, y: list[int]) -> None:
         ({"locality": -1}, "locality=-1; expected a number"),
         ({"floor_on": "both"}, "expected 'routed' or 'assigned'"),
         ({"max_rounds": 0}, "max_rounds=0"),
-        ({"random_state": "x"}, "random_state='x'"),
+        ({"random_state": "x"}, 'random_state="x"'),
     ],
 )
 def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> None:

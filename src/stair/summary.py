@@ -324,9 +324,11 @@ def summarize(
     ----------
     data : DataFrame, Arrow table, array, dict of columns or path
         The rows. A path may be CSV, Parquet, JSON lines, Excel, DuckDB or SQLite (`table` or
-        `query` say what to read of a database).
+        `query` say what to read of a database), a folder, or a pattern such as "data/*.csv": files
+        with the same columns, read one after the other in the order of their names.
     labels : str or array, optional
-        The verdict: a column's name or an array (0/1, bool, -1/+1, words, more classes).
+        The verdict: a column's name or an array (0/1, bool, -1/+1, words, more classes). Where it
+        is a Series that is also a column of the data, that column is left out.
     scores : str or array, optional
         Outlier scores instead, the higher the more outlying; needs `contamination`.
     contamination : float or int, optional

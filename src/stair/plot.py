@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.distribution import Bar, Histogram
+from stair.charts import Bar, Histogram
 from stair.errors import StairError
 from stair.export.text import percent
 from stair.local import LocalRuleSet

@@ -11,8 +11,9 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
+from stair.charts import Chart
 from stair.clauses import Among, Clause
-from stair.distribution import Chart, Distributions
+from stair.distribution import Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
 from stair.export.text import METHOD_NAMES, certificate_in_words, untold_in_words

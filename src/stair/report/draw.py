@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from stair.distribution import Bar, Bars, Bin, Histogram
+from stair.charts import Bar, Bars, Bin, Histogram
+from stair.lettering import Word, shortened_to, side_by_side, width_of
 from stair.report.map import ACROSS, DOWN, Map
 
 WIDTH: Final = 320
@@ -15,19 +16,26 @@ TOP: Final = 20  # room for the bounds in words
 TALL: Final = 84
 BOTTOM: Final = 17
 MISSING: Final = 54  # room for the bar of missing values, and its gap
-LETTER: Final = 6.4  # the width of a letter of the small type, about
+# The width of a digit of the small type and of its bold, at most: fonts differ.
+DIGIT: Final = 7.4
+BOLD: Final = 8.1
+GAP: Final = 6  # between two labels
 LEAST: Final = 0.8  # a bar of at least one row can be seen
 
 ROW: Final = 24
 NAMES: Final = 118  # room for the names of values
-LONGEST_NAME: Final = 15
 
 CELL: Final = 14
 
 
 class Label(NamedTuple):
+    """A word of a picture and the room that it has at most, from left to right."""
+
     x: float
     text: str
+    anchor: str  # what of the word is at x: start, middle or end
+    left: float
+    right: float
 
 
 class Box(NamedTuple):
@@ -46,7 +54,8 @@ class HistogramMarks:
     plot: float  # the width without the missing values
     shade: tuple[Box, ...]
     lines: tuple[float, ...]
-    labels: tuple[Label, ...]
+    bounds: tuple[Label, ...]  # in words, above the picture
+    ends: tuple[Label, ...]  # of the axis, and what it is, below
     outliers: tuple[str, str]  # paths: covered, not covered
     inliers: tuple[str, str]
     missing: Bar | None
@@ -90,7 +99,8 @@ def histogram(chart: Histogram, n_outliers: int, n_inliers: int) -> HistogramMar
         plot=plot,
         shade=shade,
         lines=tuple(mark.place * plot for mark in chart.bounds),
-        labels=_apart([Label(m.place * plot, m.text) for m in chart.bounds], plot),
+        bounds=_bounds(chart, plot),
+        ends=_ends(chart, plot),
         outliers=(_steps(steps, rises, base, -1, True), _steps(steps, rises, base, -1, False)),
         inliers=(_steps(steps, falls, base, 1, True), _steps(steps, falls, base, 1, False)),
         missing=missing,
@@ -299,22 +309,34 @@ def trimmed(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _apart(labels: list[Label], room: float) -> tuple[Label, ...]:
-    """Labels centered at their places, moved so that they are inside and do not touch."""
-    halves = [len(label.text) * LETTER / 2 for label in labels]
-    at = [min(max(label.x, h), room - h) for label, h in zip(labels, halves, strict=True)]
-    if len(at) == 2:
-        need = halves[0] + halves[1] + 8
-        if at[1] - at[0] < need:
-            middle = (at[0] + at[1]) / 2
-            left = max(halves[0], min(middle - need * halves[0] / sum(halves),
-                                      room - halves[1] - need))  # fmt: skip
-            at = [left, left + need]
-    return tuple(Label(x, label.text) for x, label in zip(at, labels, strict=True))
+def _bounds(chart: Histogram, plot: float) -> tuple[Label, ...]:
+    words = [Word(m.place * plot, m.text, width_of(m.text, BOLD)) for m in chart.bounds]
+    return tuple(map(_label, side_by_side(words, WIDTH, GAP)))
+
+
+def _ends(chart: Histogram, plot: float) -> tuple[Label, ...]:
+    """The ends of the axis, the name of the bar beside it, and that the axis is bent."""
+    low, high = width_of(chart.low, DIGIT), width_of(chart.high, DIGIT)
+    words = [Word(low / 2, chart.low, low), Word(plot - high / 2, chart.high, high)]
+    if chart.missing:
+        width = width_of("missing", DIGIT)
+        words.insert(0, Word(WIDTH - width / 2, "missing", width))
+    if chart.scale != "linear":
+        words.append(Word(plot / 2, "log scale", width_of("log scale", DIGIT)))
+    return tuple(_label(word, chart.high) for word in side_by_side(words, WIDTH, GAP))
+
+
+def _label(word: Word, last: str = "") -> Label:
+    """At an edge a word begins or ends there, however narrow its font is."""
+    if word.left < 1:
+        return Label(word.left, word.text, "start", word.left, word.right)
+    if word.right > WIDTH - 1 or word.text == last:
+        return Label(word.right, word.text, "end", word.left, word.right)
+    return Label(word.at, word.text, "middle", word.left, word.right)
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return shortened_to(name, NAMES - 8, DIGIT)
 
 
 def _plain(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Pictures that a person can read: words that never touch, and skewed numbers that are no sliver."""
+"""Pictures that people can read: words that never touch, skewed numbers that are no sliver."""
 
 from __future__ import annotations
 

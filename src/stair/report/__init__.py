@@ -17,7 +17,8 @@ from markupsafe import Markup
 from stair.errors import StairError
 from stair.export.text import fine_percent, percent
 from stair.report import draw, words
-from stair.report.data import Report, report_of
+from stair.report.content import Report
+from stair.report.data import report_of
 from stair.report.fragment import fragment_of
 
 if TYPE_CHECKING:

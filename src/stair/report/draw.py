@@ -141,6 +141,7 @@ class Curve:
     y_ticks: tuple[Tick, ...]
     floor: float | None
     chosen: tuple[float, float] | None
+    beyond: str = ""  # from the chosen point to one that was not
 
 
 CURVE_WIDTH: Final = 340
@@ -153,12 +154,13 @@ def curve(
     chosen: tuple[float, float] | None = None,
     floor: float | None = None,
     up_to: float | None = None,
+    beyond: tuple[float, float] | None = None,
 ) -> Curve | None:
     """A curve through the points in their order; None where there is nothing to draw."""
     line = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(line) < 2:
         return None
-    marks = [*line, *([chosen] if chosen else [])]
+    marks = [*line, *(point for point in (chosen, beyond) if point)]
     x_ticks = ticks(0.0, max(x for x, _ in marks), 5)
     y_ticks = ticks(0.0, up_to or max(y for _, y in marks), 4)
     right, top = max(x_ticks[-1], max(x for x, _ in marks)), max(y_ticks[-1], up_to or 0.0)
@@ -176,6 +178,9 @@ def curve(
         tuple(Tick(down(y), _plain(y)) for y in y_ticks),
         None if floor is None else down(floor),
         (across(chosen[0]), down(chosen[1])) if chosen else None,
+        "M" + "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in (chosen, beyond))
+        if chosen and beyond
+        else "",
     )
 
 
@@ -189,7 +194,11 @@ class Segment(NamedTuple):
 
 
 def strip(
-    explained_by: Sequence[tuple[int, int]], n_missed: int, n_outliers: int, most: int = 12
+    explained_by: Sequence[tuple[int, int]],
+    n_missed: int,
+    n_outliers: int,
+    n_mistaken: int = 0,
+    most: int = 12,
 ) -> tuple[Segment, ...]:
     """All outliers as one bar, divided by the rule that explains them."""
     parts: list[tuple[int | None, int, str]] = [
@@ -205,6 +214,11 @@ def strip(
         text = str(rule) if rule else f"{len(rest)} more"
         room = width > (3.0 * len(text) if rule else 25.0)
         found.append(Segment(at, width, rule, text if room else "", title, f"o{k % 2}"))
+        at += width
+    if n_mistaken:
+        width = 100.0 * n_mistaken / n_outliers
+        title = f"{n_mistaken:,} outliers are taken for another kind"
+        found.append(Segment(at, width, None, "", title, "mistaken"))
         at += width
     if n_missed:
         text = "not explained" if n_missed / n_outliers > 0.4 else ""

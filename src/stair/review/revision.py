@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.intake import Given
-from stair.report.data import RuleView, Views, rule_as_sql
+from stair.report.content import RuleView
+from stair.report.data import Views, rule_as_sql
 from stair.review.judged import Judged
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary

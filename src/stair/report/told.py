@@ -1,0 +1,60 @@
+"""What is said of all rules together, in the sentences of the terminal: whether they hold, what
+should be looked at twice, what one more rule would add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stair.export.text import (
+    check_in_words,
+    falling_in_words,
+    further_in_words,
+    kinds_in_words,
+)
+
+if TYPE_CHECKING:
+    from stair.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Sentences. `conclusion` is hold, hold partly or describe these rows only, and empty where
+    that is not known."""
+
+    conclusion: str = ""
+    holds: str = ""
+    falling: str = ""
+    missed_kinds: tuple[str, ...] = ()
+    suspects: tuple[str, ...] = ()
+    further: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of them, one after the other."""
+        looked = (f"Look twice: {suspect}" for suspect in self.suspects)
+        found = (*self.missed_kinds, self.holds, self.falling, *looked, self.further)
+        return tuple(line for line in found if line)
+
+
+def told_of(summary: Summary) -> Told:
+    falling = falling_in_words(summary)
+    holds = [line for line in check_in_words(summary) if line not in falling]
+    return Told(
+        conclusion=summary.check.conclusion if summary.check and summary.evidence else "",
+        holds=" ".join(holds),
+        falling=" ".join(line.removeprefix("* ") for line in falling),
+        missed_kinds=tuple(kinds_in_words(summary)),
+        suspects=tuple(f"{suspect[:1].upper()}{suspect[1:]}." for suspect in summary.suspects),
+        further=" ".join(further_in_words(summary)),
+    )
+
+
+def on_the_frontier(summary: Summary) -> tuple[int, float] | None:
+    """The point at which all rules are taken; what one more would give comes after it."""
+    if not summary.frontier:
+        return None
+    wanted = {kind.label for kind in summary.kinds} or {summary.rules.positive}
+    length = sum(rule.length for rule in summary.rules if rule.label in wanted)
+    found = [point for point in summary.frontier if point[0] <= length]
+    return found[-1] if found else None

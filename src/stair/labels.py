@@ -64,6 +64,19 @@ class Labels:
     notes: tuple[str, ...] = ()
     negative: int | None = None
 
+    @property
+    def normal(self) -> int | None:
+        """The class of what is no outlier; None where there are classes alone."""
+        return self.negative if self.positive is None else 1 - self.positive
+
+    def are_outliers(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which rows are outliers, of one kind or of several; none where there are classes alone.
+        `codes` are classes of these labels."""
+        if self.normal is None:
+            return np.zeros(len(codes), dtype=np.bool_)
+        found: NDArray[np.bool_] = (codes >= 0) & (codes != self.normal)
+        return found
+
 
 def read_labels(
     values: Any,

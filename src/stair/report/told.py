@@ -3,8 +3,9 @@ should be looked at twice, what one more rule would add."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from stair.export.text import (
     check_in_words,
@@ -15,6 +16,9 @@ from stair.export.text import (
 
 if TYPE_CHECKING:
     from stair.summary import Summary
+
+Point: TypeAlias = tuple[int, float]  # total length and score
+Points: TypeAlias = Sequence[Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def told_of(summary: Summary) -> Told:
     )
 
 
-def on_the_frontier(summary: Summary) -> tuple[int, float] | None:
+def on_the_frontier(summary: Summary) -> Point | None:
     """The point at which all rules are taken; what one more would give comes after it."""
     if not summary.frontier:
         return None
@@ -58,3 +62,13 @@ def on_the_frontier(summary: Summary) -> tuple[int, float] | None:
     length = sum(rule.length for rule in summary.rules if rule.label in wanted)
     found = [point for point in summary.frontier if point[0] <= length]
     return found[-1] if found else None
+
+
+def taken(points: Points, chosen: Point | None) -> list[Point]:
+    """The points of a frontier up to the rules that there are."""
+    return [point for point in points if chosen is None or point[0] <= chosen[0]]
+
+
+def beyond(points: Points, chosen: Point | None) -> Point | None:
+    """What one more rule would give, where that is known."""
+    return points[-1] if chosen is not None and points[-1][0] > chosen[0] else None

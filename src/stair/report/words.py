@@ -8,6 +8,8 @@ from typing import Protocol
 from stair.export.text import percent, score_in_words
 from stair.report.content import KindView, Point, Report, RuleView
 from stair.report.telling import FEWEST as FEWEST
+from stair.report.told import beyond as beyond
+from stair.report.told import taken as taken
 
 _SMALL = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
@@ -253,19 +255,8 @@ def frontier(report: Report) -> str:
         f"{report.score_name}{together} as the outlier rules are taken one by one, those first "
         "that add most for their length. The dot marks the rules of this report"
     )
-    return f"{text}; dashed is what one more rule would add." if beyond(report) else f"{text}."
-
-
-def taken(report: Report) -> list[tuple[int, float]]:
-    """The points of the frontier up to the rules of the report."""
-    return [point for point in report.frontier if point != beyond(report)]
-
-
-def beyond(report: Report) -> tuple[int, float] | None:
-    """What one more rule would give, where that is known."""
-    if report.chosen is None or report.frontier[-1][0] <= report.chosen[0]:
-        return None
-    return report.frontier[-1]
+    more = beyond(report.frontier, report.chosen)
+    return f"{text}; dashed is what one more rule would add." if more else f"{text}."
 
 
 def pairs(steps: Sequence[Point], x: str, y: str) -> list[tuple[float, float]]:

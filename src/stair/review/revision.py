@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.intake import Given
+from stair.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
+from stair.report.told import Told, told_of
 from stair.review.judged import Judged
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
@@ -64,6 +66,19 @@ class Revision:
     @property
     def has_outliers(self) -> bool:
         return self.summary.rules.positive is not None
+
+    @property
+    def finds_outliers(self) -> bool:
+        """Whether there are outliers, of one kind or of several."""
+        return self.given.verdict.normal is not None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.summary.kinds
+
+    @cached_property
+    def told(self) -> Told:
+        return told_of(self.summary)
 
     def view(self, group: Group) -> RuleView:
         assert group.number is not None

@@ -46,7 +46,8 @@ class Pictures:
         path: str | Path | None = None,
         points: Sequence[tuple[float, float]] | None = None,
     ) -> Any:
-        """The score against total length, of the steps of learning or of points that are given."""
+        """The score against total length: of the steps of learning, of the outlier rules taken one
+        by one where there are no steps, or of points that are given."""
         from stair.plot import plot_frontier
 
         return plot_frontier(cast("Summary", self), path, points)

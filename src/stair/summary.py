@@ -48,7 +48,7 @@ from stair.validation import Check
 MOST_LISTED: Final = 1000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Endings, Pictures):
     """Rules with their evidence and where they come from. Print it, or ask it about a row."""
 
@@ -186,6 +186,11 @@ class Summary(Endings, Pictures):
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        from stair.export.text import figures_in_words
+
+        return f"Summary({self.source or 'data'}: {figures_in_words(self)})"
 
     def _repr_html_(self) -> str:
         from stair.report import to_fragment

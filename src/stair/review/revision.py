@@ -24,6 +24,7 @@ from stair.summary import Summary
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Rows that are judged together: those that a rule matches, or those that no rule explains.
+    With several kinds of outlier those that a rule decides: a row is of one kind.
 
     Its key is a fingerprint of the rows and of the rule, so that no two groups share a verdict.
     """

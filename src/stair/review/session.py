@@ -182,10 +182,12 @@ class Review:
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
-        covered = rules.covers(given.values)
+        covered = matched = rules.covers(given.values)
+        if given.verdict.negative is not None:  # a row is of one kind: that of the first rule
+            matched = rules.assign(given.values)[:, None] == np.arange(len(rules))
         groups: list[Group] = []
         for number, rule in enumerate(rules):
-            rows = given.rows[np.flatnonzero(covered[:, number])]
+            rows = given.rows[np.flatnonzero(matched[:, number])]
             label = rules.classes.index(rule.label)
             is_judged = label != given.verdict.normal
             said = said_by(texts[number])

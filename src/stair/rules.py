@@ -120,25 +120,27 @@ class Explanation:
     partition: str = ""  # where the rules are local
 
     def __str__(self) -> str:
+        reasons = "; ".join(self.reasons) or "it covers all"
+        text = f"{self._verdict()}." if self.number is None else f"{self._verdict()}: {reasons}."
+        return f"{text} {self._nearest()}." if self.nearest is not None else text
+
+    def _verdict(self) -> str:
         who = self.name[:1].upper() + self.name[1:]
         if self.partition:
             who = f"{who} in {self.partition}"
-        if self.number is None:
-            text = f"{who}: no rule covers it."
-        else:
-            text = f"{who} by rule {self.number}: {'; '.join(self.reasons) or 'it covers all'}."
-        if self.nearest is not None:
-            text += f" Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}."
-        return text
+        return (
+            f"{who}: no rule covers it" if self.number is None else f"{who} by rule {self.number}"
+        )
+
+    def _nearest(self) -> str:
+        return f"Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}"
 
     def __repr__(self) -> str:
         return f"Explanation({self})"
 
     def _repr_html_(self) -> str:
-        heading, _, rest = str(self).partition(": ")
-        if self.number is None or not self.reasons:
-            return notebook.listed(f"{heading}: {rest}", ())
-        return notebook.listed(heading, self.reasons)
+        nearest = () if self.nearest is None else (self._nearest(),)
+        return notebook.listed(self._verdict(), (*self.reasons, *nearest))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -278,7 +278,7 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     return replace(
         summary, rules=new, evidence=evidence_of(new, summary._values, summary._codes, labels),
         method="distilled", unexplained=int(missed.sum()), _unexplained=missed, trace=(),
-        rest=rest_of(new, summary._values, summary._codes),
+        rest=rest_of(new, summary._values, summary._codes), check=None, suspects=(), frontier=(),
     )  # fmt: skip
 
 

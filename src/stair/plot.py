@@ -186,14 +186,12 @@ def plot_frontier(
         if not points and summary.frontier:
             chosen = on_the_frontier(summary)
             points = taken(summary.frontier, chosen)
-            more, which = beyond(summary.frontier, chosen), "outlier"
+            more = beyond(summary.frontier, chosen)
+            which = "all" if summary.score_name == "accuracy" else "outlier"
             if summary.kinds:  # each kind has a floor of its own
                 of, floor = " of all kinds together", None
         if not points:
-            raise StairError(
-                f'method "{summary.method}" leaves no trace of rules for more than two classes; '
-                "give points=[(length, score), …]"
-            )
+            raise StairError("there is no rule to draw; give points=[(length, score), …]")
     elif not len(points):
         raise StairError("points is empty; expected pairs of a total length and a score")
     figure, axes = _figure(6.0, 4.0)
@@ -205,14 +203,14 @@ def plot_frontier(
         axes.plot(*zip(chosen, more, strict=True), color=INLIER, linewidth=1.0, linestyle="--")
     if chosen is not None:
         axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
-        axes.annotate(
-            f"{chosen[0]:g}, {chosen[1]:.3f}", chosen, xytext=(-6, -14),
-            textcoords="offset points", fontsize=8, ha="right",
-        )  # fmt: skip
+        text = f"length {chosen[0]:g}, {summary.score_name} {chosen[1]:.3f}"
+        corner = {"xy": (0.98, 0.05), "xycoords": "axes fraction", "ha": "right"}
+        axes.annotate(text, color=OUTLIER, fontsize=8, **corner)  # where no curve goes
     axes.set_xlabel(f"total length of {which} rules")
     axes.set_ylabel(f"{summary.score_name}{of}")
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(left=0.0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{_plain(summary.source or 'data')}: what length buys", fontsize=10)
     return _saved(figure, path)

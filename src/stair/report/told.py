@@ -58,8 +58,8 @@ def on_the_frontier(summary: Summary) -> Point | None:
     """The point at which all rules are taken; what one more would give comes after it."""
     if not summary.frontier:
         return None
-    wanted = {kind.label for kind in summary.kinds} or {summary.rules.positive}
-    length = sum(rule.length for rule in summary.rules if rule.label in wanted)
+    # All rules of several kinds are of outliers, and of several classes all are taken.
+    length = sum(rule.length for rule in summary.rules.outlier_rules)
     found = [point for point in summary.frontier if point[0] <= length]
     return found[-1] if found else None
 

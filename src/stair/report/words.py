@@ -251,12 +251,17 @@ def learned(report: Report) -> str:
 def frontier(report: Report) -> str:
     """What the curve of length against score shows."""
     together = " of all kinds together" if report.kinds else ""
+    score = f"{report.score_name[:1].upper()}{report.score_name[1:]}{together}"
     text = (
-        f"{report.score_name}{together} as the outlier rules are taken one by one, those first "
+        f"{score} as the {whose(report)}rules are taken one by one, those first "
         "that add most for their length. The dot marks the rules of this report"
     )
     more = beyond(report.frontier, report.chosen)
     return f"{text}; dashed is what one more rule would add." if more else f"{text}."
+
+
+def whose(report: Report) -> str:
+    return "outlier " if report.finds_outliers else ""
 
 
 def pairs(steps: Sequence[Point], x: str, y: str) -> list[tuple[float, float]]:

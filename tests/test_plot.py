@@ -91,7 +91,10 @@ def test_a_notebook_shows_the_picture(demo: Summary) -> None:
     assert demo.plot_frontier()._repr_png_().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("bounds", [(39200, 47600), (1, 400), (0, 9_000_000), (4_000_000, math.inf)])
+BOUNDS = [(39200, 47600), (1, 400), (0, 9_000_000), (4_000_000, math.inf)]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("gone", [0, 40])
 def test_words_of_a_picture_do_not_touch(bounds: tuple[float, float], gone: int) -> None:
     """As matplotlib itself measures them, with its own font."""

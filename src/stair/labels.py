@@ -64,19 +64,6 @@ class Labels:
     notes: tuple[str, ...] = ()
     negative: int | None = None
 
-    @property
-    def normal(self) -> int | None:
-        """The class of what is no outlier; None where there are classes alone."""
-        return self.negative if self.positive is None else 1 - self.positive
-
-    def are_outliers(self, codes: Codes) -> NDArray[np.bool_]:
-        """Which rows are outliers, of one kind or of several; none where there are classes alone.
-        `codes` are classes of these labels."""
-        if self.normal is None:
-            return np.zeros(len(codes), dtype=np.bool_)
-        found: NDArray[np.bool_] = (codes >= 0) & (codes != self.normal)
-        return found
-
 
 def read_labels(
     values: Any,
@@ -151,8 +138,8 @@ def read_labels(
         normal = _normal_of(found, frequency)
         if normal is not None:
             notes += (
-                f"{said(found[normal])} is by far the most frequent {name} and taken as normal, "
-                "every other as a kind of outlier (negative and positive say otherwise)",
+                f"{said(found[normal])} is by far the most frequent value of {name} and taken as "
+                "normal, every other as a kind of outlier (negative and positive say otherwise)",
             )
     if normal is not None:
         meaning = f"against {name} = {said(found[normal])}"

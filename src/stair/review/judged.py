@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.labels import Labels
+
 WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
 OUTLIER, INLIER, UNSURE, CONTESTED = 1, 2, 3, 4
 _CODES: Final = {word: code for code, word in enumerate(WORDS)}
@@ -40,6 +42,18 @@ def rows_from_text(text: str, n_rows: int) -> Rows:
     if not reader.eof or not steps[1:].all() or (len(rows) and rows[-1] >= n_rows):
         raise ValueError("these are no rows of the table")
     return rows
+
+
+def normal_of(verdict: Labels) -> int | None:
+    """The class of what is no outlier; None where there are classes alone."""
+    return verdict.negative if verdict.positive is None else 1 - verdict.positive
+
+
+def are_outliers(verdict: Labels, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which rows are outliers, of one kind or of several; none where there are classes alone."""
+    normal = normal_of(verdict)
+    found: NDArray[np.bool_] = (codes >= 0) & (codes != normal)
+    return found if normal is not None else np.zeros_like(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

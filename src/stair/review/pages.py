@@ -25,7 +25,7 @@ from stair.report.told import Told, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
 from stair.review.jobs import Job
-from stair.review.judged import WORDS
+from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
 from stair.review.session import Review
@@ -162,9 +162,9 @@ def _before(now: Now, group: Group) -> str:
 def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
     text = f"{done:,} of {words.counted(n_rules, 'rule')} judged"
     verdict = review.given.verdict
-    if verdict.normal is None or not review.has_verdict:
+    if normal_of(verdict) is None or not review.has_verdict:
         return text
-    outliers = verdict.are_outliers(verdict.codes)
+    outliers = are_outliers(verdict, verdict.codes)
     seen = int(np.count_nonzero(outliers & (now.judged.marks > 0)))
     return f"{text}, {seen:,} of {words.counted(n_outliers(review), 'outlier')}"
 
@@ -172,7 +172,7 @@ def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
 def n_outliers(review: Review) -> int:
     """Rows that the detector calls outliers, whatever the verdicts made of them since."""
     verdict = review.given.verdict
-    return int(np.count_nonzero(verdict.are_outliers(verdict.codes)))
+    return int(np.count_nonzero(are_outliers(verdict, verdict.codes)))
 
 
 def name_of(now: Now, group: Group) -> str:

@@ -16,7 +16,7 @@ from stair.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
 from stair.report.told import Told, told_of
-from stair.review.judged import Judged
+from stair.review.judged import Judged, normal_of
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
 
@@ -71,7 +71,7 @@ class Revision:
     @property
     def finds_outliers(self) -> bool:
         """Whether there are outliers, of one kind or of several."""
-        return self.given.verdict.normal is not None
+        return normal_of(self.given.verdict) is not None
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -26,7 +26,16 @@ from stair.objective import score_of_classes
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
-from stair.review.judged import Judged, Said, judge, notes_of, rows_from_text, rows_to_text
+from stair.review.judged import (
+    Judged,
+    Said,
+    are_outliers,
+    judge,
+    normal_of,
+    notes_of,
+    rows_from_text,
+    rows_to_text,
+)
 from stair.review.remembered import to_remember, with_remembered
 from stair.review.revision import Edit, Frontier, Group, Now, Revision, said_by
 from stair.review.rows import Rows
@@ -189,7 +198,7 @@ class Review:
         for number, rule in enumerate(rules):
             rows = given.rows[np.flatnonzero(matched[:, number])]
             label = rules.classes.index(rule.label)
-            is_judged = label != given.verdict.normal
+            is_judged = label != normal_of(given.verdict)
             said = said_by(texts[number])
             of = "" if rules.positive is not None else str(rule.label)
             key = identity_of_group(rows, said, of)
@@ -209,11 +218,12 @@ class Review:
     ) -> list[Group]:
         """Outliers that no outlier rule covers, for each kind of them."""
         verdict = self.given.verdict
-        if verdict.normal is None or not self.has_verdict:
+        normal = normal_of(verdict)
+        if normal is None or not self.has_verdict:
             return []
-        outlier = [rules.classes.index(rule.label) != verdict.normal for rule in rules]
+        outlier = [rules.classes.index(rule.label) != normal for rule in rules]
         codes = labelled.verdict.codes[self.given.rows]
-        missed = verdict.are_outliers(codes) & ~covered[:, outlier].any(axis=1)
+        missed = are_outliers(verdict, codes) & ~covered[:, outlier].any(axis=1)
         found = []
         for label in np.unique(codes[missed]).tolist():
             rows = self.given.rows[np.flatnonzero(missed & (codes == label))]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stair import StairError, Summary, summarize
+from stair import Interval, Rule, StairError, Summary, summarize
 from stair.demo import payments
 
 pytest.importorskip("matplotlib")
@@ -60,11 +63,61 @@ def test_the_frontier_is_of_the_trace_or_of_given_points(demo: Summary) -> None:
     assert given.axes[0].lines[-1].get_data()[0] == [demo.rules.total_length]
 
 
+@pytest.mark.parametrize("method", ["distilled", "stair", "refined", "local", "id3", "cart"])
+@pytest.mark.parametrize("classes", ["two", "kinds", "three"])
+def test_every_method_has_a_frontier(method: str, classes: str) -> None:
+    """It refused where learning leaves no trace. The rules themselves are on the line, and what one
+    more rule would give is dashed beyond them."""
+    X = np.random.default_rng(1).normal(size=(600, 3))
+    y = np.select([X[:, 0] > 1.2, X[:, 1] > 1.7], ["a", "b"], "none")
+    if classes == "three":
+        y = np.where((y == "none") & (X[:, 2] > 0.2), "other", y)
+    labels = (y == "a") if classes == "two" else y
+    more = {"negative": "none"} if classes == "kinds" and method == "distilled" else {}
+    summary = summarize(X, labels=labels, method=method, **more)
+    axes = summary.plot_frontier().axes[0]
+    x, scores = axes.lines[0].get_data()
+    assert list(x) == sorted(x)
+    (dot,) = [line for line in axes.lines if line.get_marker() == "o"]
+    if not summary.trace:
+        assert (x[-1], scores[-1]) == (dot.get_xdata()[0], dot.get_ydata()[0])
+        assert x[-1] == sum(rule.length for rule in summary.rules.outlier_rules)
+        if not summary.kinds:
+            assert scores[-1] == pytest.approx(summary.score)
+
+
+def test_a_notebook_shows_the_picture(demo: Summary) -> None:
+    """A figure without pyplot was a line of text in a notebook."""
+    assert demo.plot_frontier()._repr_png_().startswith(b"\x89PNG")
+
+
+BOUNDS = [(39200, 47600), (1, 400), (0, 9_000_000), (4_000_000, math.inf)]
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("gone", [0, 40])
+def test_words_of_a_picture_do_not_touch(bounds: tuple[float, float], gone: int) -> None:
+    """As matplotlib itself measures them, with its own font."""
+    x = np.floor(np.random.default_rng(0).lognormal(11, 2, 2000))
+    is_out = (x > bounds[0]) & (x <= bounds[1])
+    x[:gone] = np.nan
+    summary = summarize({"x": x}, labels=is_out.astype(int), method="stair", validate=0)
+    clause = Interval("x", *map(float, bounds))
+    rule = Rule((clause,), summary.rules.positive)
+    drawn = replace(summary, rules=replace(summary.rules, rules=(rule,)))
+    figure = drawn.plot_clause(1, 1)
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    words = [*figure.axes[0].texts, figure.axes[0].title]
+    boxes = [word.get_window_extent(renderer) for word in words if word.get_text()]
+    assert len(boxes) >= 3
+    for one, other in combinations(boxes, 2):
+        assert not one.overlaps(other)
+    for box in boxes:
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+
+
 def test_what_cannot_be_drawn_is_said_in_a_sentence(demo: Summary, tmp_path: Path) -> None:
-    X = np.random.default_rng(1).normal(size=(60, 2))
-    trees = summarize(X, labels=(X[:, 0] > 1).astype(int), method="cart")
-    with pytest.raises(StairError, match="leaves no trace; give points"):
-        trees.plot_frontier()
     with pytest.raises(StairError, match="points is empty"):
         demo.plot_frontier(points=[])
     with pytest.raises(StairError, match="there are rules 1 to 9, but not 99"):

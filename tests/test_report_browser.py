@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from flows import flows
 from stair import Summary, summarize
 from stair.demo import payments
 from stair.rules import Rule
@@ -103,6 +104,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "classes": (summarize(X, labels=y, min_score=0.9), 1),
         "distilled": (summarize(table, labels="flagged", effort="fast"), 0),
         "overlapping": (_overlapping(demo), 0),
+        "kinds": (summarize(flows(1500), labels="Label", name="flows.csv"), 0),
         "many": (
             summarize(noise, labels=rng.integers(0, 2, 1500), method="stair"),
             0,
@@ -121,7 +123,7 @@ def _overlapping(demo: Summary) -> Summary:
     return distilled(demo, [*rules, *wider])
 
 
-KINDS = ["demo", "evil", "local", "classes", "distilled", "many"]
+KINDS = ["demo", "evil", "local", "classes", "distilled", "kinds", "many"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -160,7 +162,8 @@ def test_a_person_with_a_keyboard_gets_everywhere(browser: Any, reports: dict[st
 
     assert numbers() == ["1", "2", "3", "4"]
     page.locator("#sort").focus()
-    page.keyboard.press("ArrowDown")  # precision
+    page.keyboard.press("ArrowDown")  # from the number to outliers, to precision
+    page.keyboard.press("ArrowDown")
     assert page.locator("#sort").input_value() == "precision"
     assert numbers() == ["2", "3", "4", "1"]
     page.locator("#sort").select_option("length")
@@ -209,6 +212,32 @@ def test_a_link_opens_its_rule(browser: Any, reports: dict[str, Path]) -> None:
     page.goto("about:blank")
     page.goto(reports["demo"].as_uri() + "#rule-7")  # an inlier rule, folded away
     assert page.locator("#rule-7 .body").is_visible()
+    page.context.close()
+
+
+@pytest.mark.parametrize("kind", ["demo", "distilled", "kinds", "classes"])
+def test_words_of_pictures_do_not_touch(browser: Any, reports: dict[str, Path], kind: str) -> None:
+    """As the browser measures them, with the font that it has: no two words of a picture overlap,
+    and none leaves it."""
+    page, _, _ = _open(browser, reports[kind])
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert page.locator("svg.chart text").count() > 10
+    assert page.evaluate(TOUCHING) == []
+    page.context.close()
+
+
+def test_kinds_are_found_and_opened(browser: Any, reports: dict[str, Path]) -> None:
+    """A search leaves the kinds alone that have such a rule, and all rules open at once."""
+    page, complaints, _ = _open(browser, reports["kinds"])
+    n_kinds = page.locator(".kind:visible").count()
+    assert n_kinds >= 4
+    page.locator("#search").fill("protocol")
+    assert 1 <= page.locator(".kind:visible").count() < n_kinds
+    page.locator("#search").fill("")
+    assert page.locator(".kind:visible").count() == n_kinds
+    page.locator("#all").click()
+    assert page.locator("#rules li.rule details:not([open])").count() == 0
+    assert complaints == []
     page.context.close()
 
 
@@ -274,6 +303,24 @@ def test_the_page_has_names_for_its_parts(browser: Any, reports: dict[str, Path]
         assert all(b - a <= 1 for a, b in pairwise(levels))
         page.context.close()
 
+
+TOUCHING = """() => {
+    const found = [];
+    for (const svg of document.querySelectorAll('svg.chart')) {
+        const room = svg.getBoundingClientRect();
+        const boxes = [...svg.querySelectorAll('text')].filter((t) => t.textContent.trim())
+            .map((t) => [t.textContent, t.getBoundingClientRect()]);
+        boxes.forEach(([text, a], k) => {
+            if (a.left < room.left - 1 || a.right > room.right + 1) found.push(text + ' leaves');
+            for (const [other, b] of boxes.slice(k + 1)) {
+                const over = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+                const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+                if (over > 0 && down > 3) found.push(text + ' and ' + other);
+            }
+        });
+    }
+    return found;
+}"""
 
 # Each text's colour against the first ground behind it that is not transparent.
 CONTRAST = """() => {

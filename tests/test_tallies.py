@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from stair.charts import Histogram
 from stair.clauses import Clause
 from stair.columns import Numbers, Times
-from stair.distribution import Distributions, Histogram
+from stair.distribution import Distributions
 from stair.engines.counting import bin_numbers
 from stair.report.coverage import coverage_of, coverage_of_counts
 from stair.scale.edges import binned

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.axis import Axis
+from stair.axis import Axis, Scale, unit_of
+from stair.charts import Bar, Bars, Bin, Chart, Histogram, Mark
 from stair.clauses import (
     BEGINNING,
     END,
@@ -39,63 +39,12 @@ SHOWN_VALUES: Final = 5  # categories that are drawn by name on either side of a
 # The axis leaves out this share of each group at either end; the outer bins hold what is beyond.
 TAIL: Final = 0.005
 LARGEST: Final = sys.float_info.max
+# Numbers whose median is nearer to an end of the axis than this share of it are skewed, and drawn
+# by their logarithm where the largest is so many times the smallest.
+SKEWED: Final = 0.12
+WIDE: Final = 100
+SMALL: Final = 0.05  # this share of the numbers may be too small to be told from zero
 WHOLE: Final = 2**53  # beyond it doubles are not all the whole numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A value, or several values together, and the rows that have it."""
-
-    name: str
-    outliers: int
-    inliers: int
-    covered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Rows with low < x ≤ high, times in microseconds; the outer bins have no end.
-
-    `start` and `stop` are its places along the axis, from 0 to 1.
-    """
-
-    low: float
-    high: float
-    start: float
-    stop: float
-    outliers: int
-    inliers: int
-    covered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A bound of the clause, in words, and its place along the axis."""
-
-    place: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Numbers or times. A bin is covered as a whole or not at all: bounds are edges."""
-
-    bins: tuple[Bin, ...]
-    missing: Bar | None
-    bounds: tuple[Mark, ...]
-    low: str  # the ends of the axis, in words
-    high: str
-    log: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """Categories, terms, or a few numbers: one bar each, what the clause covers first."""
-
-    bars: tuple[Bar, ...]
-
-
-Chart: TypeAlias = Histogram | Bars
 
 
 class Distributions:
@@ -170,14 +119,17 @@ class _Ordered:
     ) -> None:
         """`ends` are those of bins, where values within a bin cannot be told apart."""
         self.classes, self.missing = classes, missing
-        self.is_time, self.whole_days, self._ends = is_time, whole_days, ends
+        self.is_time, self.whole_days = is_time, whole_days
+        self._ends = None if ends is None else ends[np.isfinite(ends)]
         seen = [each for each in classes if each.size]
+        # An axis ends at finite numbers; infinite ones are counted in its outermost bins.
+        self._finite = classes if is_time else [x.between(-LARGEST, LARGEST) for x in classes]
         self._few = _distinct(seen) if ends is None else []
-        self._whole = is_time or (ends is None and all(_are_whole(x.values) for x in seen))
-        self._extents: dict[int, tuple[float, float]] = {}
+        whole = ends is None and all(_are_whole(x.values) for x in self._finite if x.size)
+        self._whole = is_time or whole
+        self._extents: dict[int, tuple[float, float, float]] = {}
         # Of the largest class, and the lower of two in the middle: their mean could overflow.
-        most = max(seen, key=lambda x: x.size, default=None)
-        self._median = math.nan if most is None else float(most.at((most.size - 1) // 2))
+        self._most = max((x for x in self._finite if x.size), key=lambda x: x.size, default=None)
 
     @classmethod
     def of_values(cls, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> _Ordered:
@@ -221,10 +173,11 @@ class _Ordered:
             return Bars((*_in_order(bars), *((missing,) if self.missing.any() or not seen else ())))
         limits = _limits(clause)
         start, stop = self._range(group, limits)
-        log = self._is_skewed(start, stop)
-        axis = Axis(
-            start, stop, log, in_steps=self._whole and not self.is_time, is_time=self.is_time
-        )
+        in_steps = self._whole and not self.is_time
+        smallest = min([self._extent(group)[2], *(abs(b) for b in limits if b)])
+        scale = self._scale(start, stop, smallest)
+        unit = unit_of(smallest, start, stop)
+        axis = Axis(start, stop, scale, in_steps=in_steps, is_time=self.is_time, unit=unit)
         edges = self._at_ends(axis.edges(limits), limits)
         outer = [-math.inf, *edges[1:-1], math.inf]
         places = [round(axis.place(edge), 4) for edge in edges]
@@ -242,10 +195,9 @@ class _Ordered:
         ]
         marks = [Mark(round(axis.place(b), 4), self._words(b)) for b in limits if start < b < stop]
         # Whole numbers are drawn in steps that end at them, so the axis starts just below.
-        first = start + 1 if self._whole and not self.is_time else start
-        low, high = self._end(first), self._end(stop)
+        low, high = self._end(start + 1 if in_steps else start), self._end(stop)
         return Histogram(
-            tuple(bins), missing if self.missing.any() else None, tuple(marks), low, high, log
+            tuple(bins), missing if self.missing.any() else None, tuple(marks), low, high, scale
         )
 
     def distance(self, group: int) -> float:
@@ -281,13 +233,14 @@ class _Ordered:
     def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
         rows = np.array([x.up_to(value) - x.up_to(value, "left") for x in self.classes])
         low, high = _limits(clause)
-        return _bar(self._words(value), rows, group, low < value <= high)
+        is_covered = (low < value or low == -math.inf) and value <= high
+        return _bar(self._words(value), rows, group, is_covered)
 
     def _range(self, group: int, limits: tuple[float, float]) -> tuple[float, float]:
         """The ends of the axis: where most of either group is, and the clause's bounds."""
-        least = min(x.at(0) for x in self.classes if x.size)
-        most = max(x.at(x.size - 1) for x in self.classes if x.size)
-        start, stop = self._extent(group)
+        least = min(x.at(0) for x in self._finite if x.size)
+        most = max(x.at(x.size - 1) for x in self._finite if x.size)
+        start, stop, _ = self._extent(group)
         margin = (stop / 2 - start / 2) / 5 or abs(start) / 10 or 1.0
         for bound in (b for b in limits if math.isfinite(b)):
             if bound <= start:
@@ -303,22 +256,38 @@ class _Ordered:
             start, stop = start - step, stop + step
         return start, stop
 
-    def _extent(self, group: int) -> tuple[float, float]:
-        """Where either group has all its rows but the tails."""
+    def _extent(self, group: int) -> tuple[float, float, float]:
+        """Where either group has all its rows but the tails; and the size of the numbers next to
+        zero that a person wants to see apart from it."""
         if group not in self._extents:
-            seen = [x for x in (self.classes[group], self._others(group)) if x.size]
+            rest = Ranked.together([x for c, x in enumerate(self._finite) if c != group])
+            seen = [x for x in (self._finite[group], rest) if x.size]
             lows = [x.at(int(TAIL * (x.size - 1))) for x in seen]
             highs = [x.at(math.ceil((1 - TAIL) * (x.size - 1))) for x in seen]
-            self._extents[group] = (min(lows), max(highs))
+            sizes = [math.inf]
+            for below, above in (_sides(x) for x in seen if not self.is_time):
+                sizes += [-below.at(int((1 - SMALL) * (below.size - 1)))] if below.size else []
+                sizes += [above.at(int(SMALL * (above.size - 1)))] if above.size else []
+            self._extents[group] = (min(lows), max(highs), min(sizes))
         return self._extents[group]
 
     def _others(self, group: int) -> Ranked:
         return Ranked.together([x for c, x in enumerate(self.classes) if c != group])
 
-    def _is_skewed(self, start: float, stop: float) -> bool:
-        if self.is_time or start <= 0 or stop / start < 100:
-            return False
-        return self._median < start + (stop - start) * 0.12
+    def _scale(self, start: float, stop: float, smallest: float) -> Scale:
+        if self.is_time or self._most is None:
+            return "linear"
+        if start > 0:
+            median = self._most.at((self._most.size - 1) // 2)
+            skewed = stop / start >= WIDE and median < start + (stop - start) * SKEWED
+            return "log" if skewed else "linear"
+        far = max(abs(start), abs(stop))
+        sides = [side for side in _sides(self._most) if side.size]
+        if not sides or not far / WIDE >= smallest > 0:
+            return "linear"
+        most = max(sides, key=lambda side: side.size)
+        middle = abs(most.at((most.size - 1) // 2))
+        return "symlog" if middle < far * SKEWED else "linear"
 
     def _at_ends(self, edges: list[float], limits: tuple[float, float]) -> list[float]:
         """Edges where bins end, for within a bin nobody has counted; a clause's bounds are there
@@ -462,6 +431,12 @@ def _limits(clause: Clause) -> tuple[float, float]:
 
 def _takes_missing(clause: Clause) -> bool:
     return not isinstance(clause, Mentions) and clause.missing
+
+
+def _sides(x: Ranked) -> tuple[Ranked, Ranked]:
+    """The numbers below zero, and those above it."""
+    least = math.ulp(0.0)
+    return x.between(-math.inf, -least), x.between(least, math.inf)
 
 
 def _are_whole(values: NDArray[Any]) -> bool:

@@ -46,7 +46,7 @@ def learn_kinds(
     """Rules for every class but the negative one, the largest kind first; `learn` gives those of
     one class against all others."""
     totals = np.bincount(codes, minlength=len(classes))
-    order = sorted((k for k in range(len(classes)) if k != negative), key=lambda k: (-totals[k], k))
+    order = _by_size(totals, negative)
     found: dict[int, RuleSet] = {}
     alone: dict[int, float] = {}
     schema = None
@@ -81,6 +81,27 @@ def learn_kinds(
                  alone.get(kind, 0.0))
         )  # fmt: skip
     return rules, tuple(kinds)
+
+
+def kinds_of(
+    rules: RuleSet, values: Values, codes: NDArray[np.int32], negative: int, floor: float
+) -> tuple[Kind, ...]:
+    """How each kind of outlier does by rules that are there already, in the order of the rules; a
+    kind without rules comes last."""
+    totals = np.bincount(codes, minlength=len(rules.classes))
+    scores = _scores(rules, values, codes, order := _by_size(totals, negative))
+    first = [rules.classes.index(rule.label) for rule in rules]
+    shown = [k for k in dict.fromkeys([*first, *order]) if k in order]
+    return tuple(
+        Kind(rules.classes[k], int(totals[k]), scores[k], k in first and reaches(scores[k], floor))
+        for k in shown
+    )
+
+
+def _by_size(totals: NDArray[np.intp], negative: int) -> list[int]:
+    """The kinds that there are, the largest first: a verdict may have taken all rows of one."""
+    kinds = (k for k in range(len(totals)) if k != negative and totals[k])
+    return sorted(kinds, key=lambda k: (-totals[k], k))
 
 
 def _together(

@@ -27,7 +27,7 @@ class Partition:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LocalRuleSet(RuleSet):
     """Rule sets of partitions, one after the other in `rules`.
 

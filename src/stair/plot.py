@@ -4,16 +4,20 @@ of a score in length, M along the way, and the map of the partitions."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.distribution import Bar, Histogram
+from stair.charts import Bar, Histogram
 from stair.errors import StairError, option
 from stair.export.text import percent
+from stair.lettering import Word, side_by_side, width_of
 from stair.local import LocalRuleSet
+from stair.report.told import beyond, on_the_frontier, taken
 
 if TYPE_CHECKING:
     from stair.rules import Rule
@@ -27,6 +31,12 @@ COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E44
 OUTLIER: Final = "#D55E00"
 INLIER: Final = COLOURS[0]
 FAINT: Final = 0.35  # what a clause does not cover
+
+WIDE: Final = 6.0  # inches, of the picture of a clause
+MISSING: Final = 1.08  # where its bar of missing values stands, beside an axis from 0 to 1
+# The width of a digit of the small type, bold, and the gap between two words, in points.
+DIGIT: Final = 5.7
+GAP: Final = 5.0
 
 # Rules that a picture has room for.
 MOST_RULES: Final = 25
@@ -141,38 +151,21 @@ def plot_clause(
     n_outliers = max(1, int(found.totals[group]))
     n_inliers = max(1, int(found.totals.sum()) - int(found.totals[group]))
     own = "outliers" if rules.positive is not None else f"rows of {label}"
-    figure, axes = _figure(6.0, 3.4)
+    figure, axes = _figure(WIDE, 3.4)
     if isinstance(chart, Histogram):
-        for each in chart.bins:
-            middle, width = (each.start + each.stop) / 2, each.stop - each.start
-            alpha = 1.0 if each.covered else FAINT
-            axes.bar(middle, each.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
-            axes.bar(middle, -each.inliers / n_inliers, width, color=INLIER, alpha=alpha)
-        places = [(mark.place, mark.text) for mark in chart.bounds]
-        # An end of the axis is in words where no bound is near.
-        places += [
-            end
-            for end in ((0.0, chart.low), (1.0, chart.high))
-            if all(abs(end[0] - mark.place) > 0.14 for mark in chart.bounds)
-        ]
-        if chart.missing:
-            _pair(axes, 1.08, 0.05, chart.missing, n_outliers, n_inliers)
-            places.append((1.08, "missing"))
-        for mark in chart.bounds:
-            axes.axvline(mark.place, color="#333333", linewidth=0.8, linestyle="--")
+        _draw_histogram(axes, chart, n_outliers, n_inliers)
     else:
         for place, bar in enumerate(chart.bars):
             _pair(axes, float(place), 0.7, bar, n_outliers, n_inliers)
-        places = [(float(k), _shortened(bar.name)) for k, bar in enumerate(chart.bars)]
-    axes.set_xticks([at for at, _ in places], [_plain(text) for _, text in places], fontsize=8)
-    axes.tick_params(axis="x", rotation=0 if isinstance(chart, Histogram) else 30)
+        names = [_plain(_shortened(bar.name, 24)) for bar in chart.bars]
+        axes.set_xticks(range(len(names)), names, fontsize=8, rotation=30, ha="right")
     axes.axhline(0.0, color="#333333", linewidth=0.6)
     axes.yaxis.set_major_formatter(lambda share, _: f"{abs(share):.0%}")
     axes.set_ylabel(
         _plain(f"inliers   |   {own}" if rules.positive is not None else f"others   |   {own}")
     )
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(_plain(_shortened(str(wanted), 70)), fontsize=10)
+    axes.set_title(_plain(_shortened(str(wanted), 70)), fontsize=10, pad=18)
     return _saved(figure, path)
 
 
@@ -181,35 +174,87 @@ def plot_frontier(
     path: str | Path | None = None,
     points: Sequence[tuple[float, float]] | None = None,
 ) -> Any:
-    """The score against total length: the steps of learning, or (length, score) points given.
+    """The score against total length: the steps of learning, or where there are none the outlier
+    rules taken one by one; or (length, score) points that are given.
 
-    The floor is dotted, and the summary's own rules are marked.
+    The floor is dotted, the summary's own rules are marked, and what one more rule would add is
+    dashed.
     """
+    chosen: tuple[float, float] | None = (summary.rules.total_length, summary.score)
+    more, which, of = None, "all", ""
+    floor: float | None = summary.min_score
     if points is None:
         points = [(step.total_length, step.score) for step in summary.trace]
+        if not points and summary.frontier:
+            chosen = on_the_frontier(summary)
+            points = taken(summary.frontier, chosen)
+            more = beyond(summary.frontier, chosen)
+            which = "all" if summary.score_name == "accuracy" else "outlier"
+            if summary.kinds:  # each kind has a floor of its own
+                of, floor = " of all kinds together", None
         if not points:
-            raise StairError(
-                f'method "{summary.method}" leaves no trace; give points=[(length, score), …]'
-            )
+            raise StairError("there is no rule to draw; give points=[(length, score), …]")
     elif not len(points):
         raise StairError("points is empty; expected pairs of a total length and a score")
     figure, axes = _figure(6.0, 4.0)
     line = sorted((float(length), float(score)) for length, score in points)
     axes.plot(*zip(*line, strict=True), color=INLIER, marker=".", markersize=4, linewidth=1.2)
-    axes.axhline(summary.min_score, color=OUTLIER, linewidth=0.8, linestyle=":")
-    chosen = (summary.rules.total_length, summary.score)
-    axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
-    axes.annotate(
-        f"{chosen[0]}, {summary.score:.3f}", chosen, xytext=(8, -12), textcoords="offset points",
-        fontsize=8,
-    )  # fmt: skip
-    axes.set_xlabel("total length of all rules")
-    axes.set_ylabel(summary.score_name)
+    if floor is not None:
+        axes.axhline(floor, color=OUTLIER, linewidth=0.8, linestyle=":")
+    if chosen is not None and more is not None:
+        axes.plot(*zip(chosen, more, strict=True), color=INLIER, linewidth=1.0, linestyle="--")
+    if chosen is not None:
+        axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
+        text = f"length {chosen[0]:g}, {summary.score_name} {chosen[1]:.3f}"
+        corner = {"xy": (0.98, 0.05), "xycoords": "axes fraction", "ha": "right"}
+        axes.annotate(text, color=OUTLIER, fontsize=8, **corner)  # where no curve goes
+    axes.set_xlabel(f"total length of {which} rules")
+    axes.set_ylabel(f"{summary.score_name}{of}")
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(left=0.0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{_plain(summary.source or 'data')}: what length buys", fontsize=10)
     return _saved(figure, path)
+
+
+def _draw_histogram(axes: Any, chart: Histogram, n_outliers: int, n_inliers: int) -> None:
+    """Bins with the bounds in words above them, and the ends of the axis below."""
+    for each in chart.bins:
+        middle, width = (each.start + each.stop) / 2, each.stop - each.start
+        alpha = 1.0 if each.covered else FAINT
+        axes.bar(middle, each.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
+        axes.bar(middle, -each.inliers / n_inliers, width, color=INLIER, alpha=alpha)
+    if chart.missing:
+        _pair(axes, MISSING, 0.05, chart.missing, n_outliers, n_inliers)
+    right = MISSING + 0.06 if chart.missing else 1.02
+    axes.set_xlim(-0.02, right)
+    axes.set_xticks([])
+    for mark in chart.bounds:
+        axes.axvline(mark.place, color="#333333", linewidth=0.8, linestyle="--")
+
+    # Words are laid out in points along the axis, of which a sixth of the figure is no part.
+    room = WIDE * 72 * 5 / 6
+    scale = room / (right + 0.02)
+
+    def word(place: float, text: str) -> Word:
+        return Word((place + 0.02) * scale, _plain(text), width_of(text, DIGIT))
+
+    def write(words: Sequence[Word], height: float, offset: int, weight: str) -> None:
+        for each in side_by_side(words, room, GAP):
+            axes.annotate(
+                each.text, (each.at / room, height), xycoords="axes fraction", fontsize=8,
+                xytext=(0, offset), textcoords="offset points", ha="center",
+                va="bottom" if offset > 0 else "top", weight=weight, annotation_clip=False,
+            )  # fmt: skip
+
+    write([word(mark.place, mark.text) for mark in chart.bounds], 1.0, 3, "bold")
+    ends = [word(0.0, chart.low), word(1.0, chart.high)]
+    if chart.missing:
+        ends.insert(0, word(MISSING, "missing"))
+    if chart.scale != "linear":
+        ends.append(word(0.5, "log scale"))
+    write(ends, 0.0, -4, "normal")
 
 
 def _pair(axes: Any, place: float, width: float, bar: Bar, n_outliers: int, n_inliers: int) -> None:
@@ -243,14 +288,30 @@ def _flat(places: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 
 
 def _figure(width: float, height: float) -> tuple[Any, Any]:
+    figure = _picture()(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+@cache
+def _picture() -> Any:
+    """A figure that a notebook shows by itself, without pyplot."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise StairError("pictures need matplotlib: pip install 'stair[plot]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots()
+
+    class Picture(Figure):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            FigureCanvasAgg(self)
+
+        def _repr_png_(self) -> bytes:
+            content = BytesIO()
+            self.savefig(content, format="png", dpi=110)
+            return content.getvalue()
+
+    return Picture
 
 
 def _shortened(text: str, most: int = 44) -> str:

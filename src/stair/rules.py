@@ -6,13 +6,15 @@ it was learned with, and reads whatever it is asked about by that schema.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair import notebook
 from stair.clauses import Among, Clause, Interval, Mentions, Period, objection, reason
 from stair.errors import StairError, folded
 from stair.match import all_matches, first_match
@@ -32,7 +34,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+# Rules that a notebook shows of a set.
+MOST_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Rule:
     """A conjunction of clauses with a label, and the training rows of each class it covers."""
 
@@ -84,8 +90,19 @@ class Rule:
     def __str__(self) -> str:
         return " and ".join(map(str, self.clauses)) or "everything"
 
+    def __repr__(self) -> str:
+        return f"Rule({self} -> {self.label})"
 
-@dataclass(frozen=True, slots=True)
+    def _repr_html_(self) -> str:
+        figures = ""
+        if self.rows:
+            figures = (
+                f"{self.rows:,.6g} row{'s' * (self.rows != 1)}, {_share(self.precision)} right"
+            )
+        return notebook.sentence(map(str, self.clauses), str(self.label), figures)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Why one row got its label.
 
@@ -103,19 +120,30 @@ class Explanation:
     partition: str = ""  # where the rules are local
 
     def __str__(self) -> str:
+        reasons = "; ".join(self.reasons) or "it covers all"
+        text = f"{self._verdict()}." if self.number is None else f"{self._verdict()}: {reasons}."
+        return f"{text} {self._nearest()}." if self.nearest is not None else text
+
+    def _verdict(self) -> str:
         who = self.name[:1].upper() + self.name[1:]
         if self.partition:
             who = f"{who} in {self.partition}"
-        if self.number is None:
-            text = f"{who}: no rule covers it."
-        else:
-            text = f"{who} by rule {self.number}: {'; '.join(self.reasons) or 'it covers all'}."
-        if self.nearest is not None:
-            text += f" Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}."
-        return text
+        return (
+            f"{who}: no rule covers it" if self.number is None else f"{who} by rule {self.number}"
+        )
+
+    def _nearest(self) -> str:
+        return f"Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}"
+
+    def __repr__(self) -> str:
+        return f"Explanation({self})"
+
+    def _repr_html_(self) -> str:
+        nearest = () if self.nearest is None else (self._nearest(),)
+        return notebook.listed(self._verdict(), (*self.reasons, *nearest))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RuleSet:
     """Rules over the fields of `schema`; a row that no rule covers gets the `default` label.
 
@@ -267,6 +295,27 @@ class RuleSet:
         lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
         return "\n".join([*lines, f"otherwise → {self.label_name(self.default)}"])
 
+    def _size(self) -> str:
+        n = len(self.rules)
+        return (
+            f"{n:,} rule{'s' * (n != 1)}, total length {self.total_length:,}, "
+            f"{self.n_bounds:,} bound{'s' * (self.n_bounds != 1)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size()}; otherwise {self.label_name(self.default)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(k), str(rule), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
+             _share(rule.precision))
+            for k, rule in enumerate(self.rules[:MOST_SHOWN], start=1)
+        ]  # fmt: skip
+        more = len(self.rules) - len(rows)
+        rows += [("", f"{more:,} more", "", "", "")] if more else []
+        rows.append(("", "everything else", str(self.label_name(self.default)), "", ""))
+        return notebook.table(self._size(), ("", "rows where …", "label", "rows", "right"), rows, 3)
+
 
 class Leaf(NamedTuple):
     """A rule before its label has a name: clauses, class index, weight of each class."""
@@ -312,6 +361,11 @@ def one_row(row: Any, schema: Schema) -> Any:
             )
         return [dict(zip(names, row, strict=True))]
     return row
+
+
+def _share(share: float) -> str:
+    """A share as a person reads it, and nothing where there is none; never rounded up to all."""
+    return "" if math.isnan(share) else f"{math.floor(share * 1000) / 1000:.1%}"
 
 
 def _plain(value: Any) -> Any:

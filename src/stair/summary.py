@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,7 +27,7 @@ from stair.export.endings import Endings, written
 from stair.frontier import frontier_of
 from stair.grow import Step
 from stair.intake import Given, take_in
-from stair.kinds import Kind
+from stair.kinds import Kind, kinds_of
 from stair.learn import (
     METHODS,
     Certificate,
@@ -39,6 +39,7 @@ from stair.learn import (
 from stair.local import LocalRuleSet
 from stair.localize import LOCALITY
 from stair.objective import reaches, score_of_classes
+from stair.pictures import Pictures
 from stair.rules import Explanation, Rule, RuleSet
 from stair.schema import Field, Values
 from stair.suspects import suspects_of
@@ -49,8 +50,8 @@ from stair.validation import Check
 MOST_LISTED: Final = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class Summary(Endings):
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Endings, Pictures):
     """Rules with their evidence and where they come from. Print it, or ask it about a row.
 
     `score` is the F1 of the outliers (or the accuracy) on the rows that were learned from, and
@@ -233,45 +234,13 @@ class Summary(Endings):
                 "find them in your data with to_sql(...)"
             )
 
-    def plot_partitions(self, path: str | Path | None = None) -> Any:
-        """A map of the partitions in two dimensions; needs matplotlib."""
-        from stair.plot import plot_partitions
-
-        return plot_partitions(self, path)
-
-    def plot_stabilizer(self, path: str | Path | None = None) -> Any:
-        """The stabilizer M against the number of rules; needs matplotlib."""
-        from stair.plot import plot_stabilizer
-
-        return plot_stabilizer(self, path)
-
-    def plot_coverage(self, path: str | Path | None = None) -> Any:
-        """The rows that each outlier rule covers, right and wrong; needs matplotlib."""
-        from stair.plot import plot_coverage
-
-        return plot_coverage(self, path)
-
-    def plot_clause(self, rule: int | Rule, clause: int = 1, path: str | Path | None = None) -> Any:
-        """How a clause's attribute is distributed, outliers over inliers; needs matplotlib.
-
-        Rules and clauses are counted from 1.
-        """
-        from stair.plot import plot_clause
-
-        return plot_clause(self, rule, clause, path)
-
-    def plot_frontier(
-        self,
-        path: str | Path | None = None,
-        points: Sequence[tuple[float, float]] | None = None,
-    ) -> Any:
-        """The score against total length, of the steps of learning or of points that are given."""
-        from stair.plot import plot_frontier
-
-        return plot_frontier(self, path, points)
-
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        from stair.export.text import figures_in_words
+
+        return f"Summary({self.source or 'data'}: {figures_in_words(self)})"
 
     def _repr_html_(self) -> str:
         from stair.report import to_fragment
@@ -465,20 +434,23 @@ def summary_of(
     rules, codes, values = learned.rules, given.codes, given.values
     positive = given.verdict.positive
     predicted = predicted_classes(rules, values)
-    if learned.kinds:
+    kinds, negative = learned.kinds, given.verdict.negative
+    if not kinds and negative is not None and settings["method"] == "distilled":
+        kinds = kinds_of(rules, values, codes, negative, settings["min_score"])
+    if kinds:
         default = rules.classes.index(rules.default)
         is_outlier, missed = codes != default, (codes != default) & (predicted == default)
-        score = min(kind.score for kind in learned.kinds)
+        score = min(kind.score for kind in kinds)
     else:
         is_outlier = codes == positive
         missed = is_outlier & (predicted != positive)
         score = score_of_classes(predicted, codes, positive)
     if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned":
         score = rules.assigned
-    is_told_apart = bool(learned.kinds)  # then which rule is the first matters
+    is_told_apart = bool(kinds)  # then which rule is the first matters
     evidence = evidence_of(rules, values, codes, given.verdict, decided=is_told_apart)
-    if learned.kinds:
-        wanted = {rules.classes.index(kind.label): str(kind.label) for kind in learned.kinds}
+    if kinds:
+        wanted = {rules.classes.index(kind.label): str(kind.label) for kind in kinds}
     else:
         wanted = {} if positive is None else {positive: "the outliers"}
     return Summary(
@@ -501,7 +473,7 @@ def summary_of(
         unexplained=int(missed.sum()),
         check=check if isinstance(check, Check) else None,
         unchecked=check if isinstance(check, str) else "",
-        kinds=learned.kinds,
+        kinds=kinds,
         further=learned.further,
         suspects=suspects_of(rules, evidence, values, codes, wanted),
         frontier=frontier_of(rules, values, codes, wanted, learned.further),

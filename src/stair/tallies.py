@@ -53,6 +53,14 @@ class Ranked:
         counted: NDArray[np.int64] = np.append(0, self._ends)[places]
         return counted
 
+    def between(self, low: float, high: float) -> Ranked:
+        """Those from one number to another, both included."""
+        start = int(np.searchsorted(self.values, low))
+        here = slice(start, int(np.searchsorted(self.values, high, "right")))
+        if self._ends is None:
+            return Ranked(self.values[here])
+        return Ranked(self.values[here], np.diff(self._ends, prepend=0)[here])
+
     @staticmethod
     def together(parts: Sequence[Ranked]) -> Ranked:
         """All of several."""

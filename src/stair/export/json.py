@@ -65,7 +65,7 @@ def to_json(summary: Summary | SavedRules) -> str:
         "totals": list(rules.totals),
         "fields": [_field_to_json(f, f.name in rules.used) for f in rules.schema.fields],
         "columns": list(rules.schema.columns),
-        "rules": [_rule_to_json(rule) for rule in rules.rules],
+        "rules": [rule_to_json(rule) for rule in rules.rules],
     }
     if isinstance(rules, LocalRuleSet):
         document |= _routing_to_json(rules)
@@ -191,7 +191,8 @@ def _field_to_json(field: Field, is_used: bool) -> dict[str, Any]:
     return found
 
 
-def _rule_to_json(rule: Rule) -> dict[str, Any]:
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """A rule as it stands in a rules file."""
     return {
         "label": rule.label,
         "counts": [count for _, count in rule.counts],

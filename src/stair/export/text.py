@@ -14,6 +14,7 @@ from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.evidence import RuleEvidence
+    from stair.kinds import Kind
     from stair.summary import Summary
 
 _ALL: Final = option("every_rule", True)
@@ -294,43 +295,49 @@ def check_in_words(summary: Summary) -> list[str]:
     else:
         low, high = min(check.scores), max(check.scores)
         scores = f"{check.score:.2f} ({folds}, {low:.2f} to {high:.2f})"
-    lines = [f"They {check.conclusion}: on rows kept aside {summary.score_name} is {scores}."]
+    return [
+        f"They {check.conclusion}: on rows kept aside {summary.score_name} is {scores}.",
+        *falling_in_words(summary),
+    ]
+
+
+def falling_in_words(summary: Summary) -> list[str]:
+    """Which rules fall apart on rows kept aside; they have a star."""
     falling = sorted(falling_rules(summary))
-    if falling:
-        n = len(falling)
-        which = f"rule {falling[0]} falls" if n == 1 else f"{n} rules fall"
-        if 1 < n <= 6:
-            which = f"rules {', '.join(map(str, falling[:-1]))} and {falling[-1]} fall"
-        lines.append(
-            f"* {which[:1].upper()}{which[1:]} apart there: most of the outliers are not found by "
-            "rules that were learned without them."
-        )
-    return lines
+    if not falling:
+        return []
+    n = len(falling)
+    which = f"rule {falling[0]} falls" if n == 1 else f"{n} rules fall"
+    if 1 < n <= 6:
+        which = f"rules {', '.join(map(str, falling[:-1]))} and {falling[-1]} fall"
+    return [
+        f"* {which[:1].upper()}{which[1:]} apart there: most of the outliers are not found by "
+        "rules that were learned without them."
+    ]
 
 
 def kinds_in_words(summary: Summary) -> list[str]:
     """Kinds of outlier that have no rules above the floor, with what came nearest."""
-    lines = []
-    for kind in summary.kinds:
-        n = f"{kind.rows:,} row{'s' * (kind.rows != 1)}"
-        if kind.reached:
-            continue
-        if kind.nearest:
-            words = "; or ".join(map(str, kind.nearest[:2]))
-            more = f"; or {len(kind.nearest) - 2} more" if len(kind.nearest) > 2 else ""
-            score = score_in_words(kind.nearest_score, summary.min_score)
-            best = f"the best (F1 {score}): {words}{more}"
-            lines.append(f"{kind.label} ({n}): no rules above the floor; {best}.")
-        elif any(each.rule.label == kind.label for each in summary.evidence):
-            lines.append(
-                f"{kind.label} ({n}): F1 {score_in_words(kind.score, summary.min_score)}, because "
-                "rules of other kinds take some of its rows."
-            )
-        elif kind.rows < FEWEST:
-            lines.append(f"{kind.label} ({n}): no rules, because there are too few rows.")
-        else:
-            lines.append(f"{kind.label} ({n}): no rules; none that was found comes near the floor.")
-    return lines
+    return [kind_in_words(summary, kind) for kind in summary.kinds if not kind.reached]
+
+
+def kind_in_words(summary: Summary, kind: Kind) -> str:
+    """Why a kind of outlier is not above the floor."""
+    n = f"{kind.rows:,} row{'s' * (kind.rows != 1)}"
+    if kind.nearest:
+        words = "; or ".join(map(str, kind.nearest[:2]))
+        more = f"; or {len(kind.nearest) - 2} more" if len(kind.nearest) > 2 else ""
+        score = score_in_words(kind.nearest_score, summary.min_score)
+        best = f"the best (F1 {score}): {words}{more}"
+        return f"{kind.label} ({n}): no rules above the floor; {best}."
+    if any(each.rule.label == kind.label for each in summary.evidence):
+        return (
+            f"{kind.label} ({n}): F1 {score_in_words(kind.score, summary.min_score)}, because "
+            "rules of other kinds take some of its rows."
+        )
+    if kind.rows < FEWEST:
+        return f"{kind.label} ({n}): no rules, because there are too few rows."
+    return f"{kind.label} ({n}): no rules; none that was found comes near the floor."
 
 
 def further_in_words(summary: Summary) -> list[str]:
@@ -394,7 +401,8 @@ def certificate_in_words(summary: Summary) -> list[str]:
     return lines
 
 
-def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
+def figures_in_words(summary: Summary) -> str:
+    """How many rules, how long, and what they score."""
     rules = summary.rules
     n = len(rules)
     asked = f"asked for more than {summary.min_score:.2f}"
@@ -403,10 +411,13 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
         n_reached = sum(kind.reached for kind in summary.kinds)
         score = f"F1 above {summary.min_score:.2f} for {n_reached} of {len(summary.kinds)} kinds"
     bounds = f"{rules.n_bounds} bound{'s' * (rules.n_bounds != 1)}"
-    lines = [
-        f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}. "
-        f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}."
-    ]
+    return f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}"
+
+
+def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
+    rules = summary.rules
+    method = f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}"
+    lines = [f"{figures_in_words(summary)}. {method}."]
     lines += kinds_in_words(summary)
     lines += check_in_words(summary)
     lines += [f"Look twice: {suspect}." for suspect in summary.suspects]

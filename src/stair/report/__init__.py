@@ -17,7 +17,8 @@ from markupsafe import Markup
 from stair.errors import StairError, option
 from stair.export.text import fine_percent, percent
 from stair.report import draw, words
-from stair.report.data import Report, report_of
+from stair.report.content import Report
+from stair.report.data import report_of
 from stair.report.fragment import fragment_of
 
 if TYPE_CHECKING:
@@ -69,13 +70,16 @@ def _counted(summary: Summary) -> str:
     allowed = (
         f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'"
     )
-    content = fragment_of(summary, most=len(summary.evidence))
+    content = {**fragment_of(summary, most=len(summary.evidence)), "left": ""}
     return clean(page.render(content, style=Markup(style), policy=allowed))
 
 
 def to_fragment(summary: Summary) -> str:
     """The table alone, as a notebook shows it."""
-    return clean(environment().get_template("fragment.html").render(fragment_of(summary)))
+    # Notebooks align the cells of tables to the right; words read better from the left.
+    left = Markup(' style="text-align: left"')
+    content = {**fragment_of(summary), "left": left}
+    return clean(environment().get_template("fragment.html").render(content))
 
 
 def _policy(style: str, script: str) -> str:

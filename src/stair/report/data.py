@@ -1,10 +1,8 @@
-"""What the report shows, as values: counts and words, never rows unless somebody asks for some."""
+"""What the report shows, counted from a summary's rules and rows."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,15 +10,33 @@ from markupsafe import escape
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause
-from stair.distribution import Chart, Distributions
+from stair.distribution import Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
-from stair.export.text import METHOD_NAMES, certificate_in_words, untold_in_words
+from stair.export.text import (
+    METHOD_NAMES,
+    certificate_in_words,
+    falling_rules,
+    kind_in_words,
+    untold_in_words,
+)
 from stair.local import LocalRuleSet
 from stair.report.cells import cell, shortened
-from stair.report.coverage import Coverage, Overlap, coverage_of, coverage_of_counts
-from stair.report.map import Map, map_of
+from stair.report.content import (
+    ClauseView,
+    Examples,
+    KindView,
+    Missed,
+    PartitionView,
+    Point,
+    Report,
+    Rest,
+    RuleView,
+)
+from stair.report.coverage import Coverage, coverage_of, coverage_of_counts
+from stair.report.map import map_of
 from stair.report.telling import Telling, telling_columns
+from stair.report.told import on_the_frontier, told_of
 from stair.rules import Rule
 
 if TYPE_CHECKING:
@@ -39,143 +55,6 @@ LONGEST_TEXT: Final = 2_000
 MOST_STEPS: Final = 160
 MOST_LISTED: Final = 100  # columns that were left out, notes
 MOST_CELLS: Final = 24
-
-
-@dataclass(frozen=True, slots=True)
-class ClauseView:
-    """A clause and how unusual it is: the rows of either group that meet it."""
-
-    text: str
-    feature: str
-    outliers: int
-    inliers: int
-    chart: Chart | None
-
-
-@dataclass(frozen=True, slots=True)
-class Examples:
-    """The first rows that a rule covers, as text."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[int, str, tuple[str, ...]], ...]  # number from 1, label, cells
-
-
-@dataclass(frozen=True, slots=True)
-class RuleView:
-    """A rule with what speaks for it. `n_outliers` and `n_inliers` are the rows that its clauses
-    are held against: those of its partition where the rules are local, else all."""
-
-    number: int
-    text: str
-    label: str
-    is_outlier: bool
-    length: int
-    rows: int
-    hits: int
-    share: float
-    only: int  # rows of its label that no other rule for this label covers
-    n_own: int  # all rows of its label, and all others
-    n_others: int
-    n_outliers: int
-    n_inliers: int
-    partition: int | None
-    detailed: bool  # whether there was room for its evidence
-    clauses: tuple[ClauseView, ...]
-    sql: str | None
-    examples: Examples | None
-
-    @property
-    def precision(self) -> float:
-        return self.hits / self.rows if self.rows else math.nan
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """The rows that no rule covers, and the label they get."""
-
-    label: str
-    rows: int
-    hits: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionView:
-    number: int
-    description: str
-    rows: int
-    outliers: int
-    n_rules: int
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A step of learning."""
-
-    n_rules: int
-    total_length: int
-    score: float
-    stabilizer: float
-    objective: float
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """Outliers that no outlier rule covers: by which rules they are called something else, and
-    the columns that set them apart from inliers."""
-
-    rows: int
-    taken_by: tuple[tuple[int | None, str, int, int], ...]  # rule, its words, missed, all its rows
-    telling: tuple[Telling, ...] | None  # None where the rows are elsewhere
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The whole page."""
-
-    source: str
-    meaning: str
-    n_rows: int
-    n_columns: int
-    n_outliers: int
-    classes: tuple[tuple[str, int], ...]
-    has_outliers: bool
-    method: str
-    method_name: str
-    score_name: str
-    score: float
-    min_score: float
-    floor_reached: bool
-    n_rules: int
-    total_length: int
-    outlier_length: int
-    longest: int
-    false_alarms: int  # inliers that an outlier rule covers
-    wrong: int  # rows whose label by the rules is another
-    rules: tuple[RuleView, ...]  # of outliers, or all where there is no outlier class
-    inlier_rules: tuple[RuleView, ...]
-    n_outlier_rules: int
-    inlier_rows: tuple[int, int]  # that the inlier rules cover, and the inliers among them
-    n_detailed: int
-    has_examples: bool
-    explained_by: tuple[tuple[int, int], ...]  # rule, the outliers that it is the first to cover
-    missed: Missed | None
-    rest: Rest | None
-    overlap: Overlap | None
-    partitions: tuple[PartitionView, ...]
-    map: Map | None
-    routed: float | None
-    assigned: float | None
-    steps: tuple[Point, ...]
-    held_out: tuple[float, ...]
-    left_out: tuple[tuple[str, str], ...]
-    n_left_out: int
-    notes: tuple[str, ...]
-    settings: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-
-    @property
-    def n_unlisted(self) -> int:
-        return self.n_rules - len(self.rules) - len(self.inlier_rules)
 
 
 def report_of(summary: Summary, examples: int = 0) -> Report:
@@ -212,7 +91,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         total_length=rules.total_length,
         outlier_length=sum(rule.length for rule in rules.outlier_rules),
         longest=max((rule.length for rule in rules.outlier_rules), default=0),
-        false_alarms=coverage.wrong - summary.unexplained if positive is not None else 0,
+        false_alarms=_false_alarms(summary, coverage),
         wrong=coverage.wrong,
         rules=tuple(target),
         inlier_rules=tuple(v for v in views if not v.is_outlier and positive is not None),
@@ -220,8 +99,8 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         inlier_rows=_inlier_rows(summary),
         has_examples=examples > 0,
         n_detailed=sum(v.detailed for v in views),
-        explained_by=_explained_by(summary, coverage, positive),
-        missed=_missed(summary, coverage, positive),
+        explained_by=_explained_by(summary, coverage),
+        missed=_missed(summary, coverage),
         rest=_rest(summary),
         overlap=coverage.overlap,
         partitions=_partitions(local, places, positive),
@@ -237,6 +116,52 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         notes=(*untold_in_words(summary), *summary.notes)[:MOST_LISTED],
         settings=tuple((k, "–" if v is None else str(v)) for k, v in summary.settings.items()),
         versions=tuple(summary.versions.items()),
+        n_bounds=rules.n_bounds,
+        told=told_of(summary),
+        kinds=_kinds(summary),
+        n_mistaken=_mistaken(summary, coverage),
+        frontier=summary.frontier,
+        chosen=on_the_frontier(summary),
+    )
+
+
+def _kinds(summary: Summary) -> tuple[KindView, ...]:
+    scores = summary.check.of_kinds if summary.check else ()
+    labels = [each.rule.label for each in summary.evidence]
+    return tuple(
+        KindView(
+            str(kind.label), kind.rows, labels.count(kind.label), kind.score,
+            scores[k] if k < len(scores) and kind.label in labels else None,
+            "" if kind.reached else kind_in_words(summary, kind),
+        )
+        for k, kind in enumerate(summary.kinds)
+    )  # fmt: skip
+
+
+def _outlier_places(summary: Summary) -> list[int]:
+    """The classes that are outliers, by their places; none where there are classes alone."""
+    classes = summary.rules.classes
+    if summary.kinds:
+        return [classes.index(kind.label) for kind in summary.kinds]
+    return [] if summary.rules.positive is None else [classes.index(summary.rules.positive)]
+
+
+def _false_alarms(summary: Summary, coverage: Coverage) -> int:
+    if not _outlier_places(summary):
+        return 0
+    return coverage.wrong - summary.unexplained - _mistaken(summary, coverage)
+
+
+def _mistaken(summary: Summary, coverage: Coverage) -> int:
+    """Outliers of one kind that a rule of another decides about."""
+    if not summary.kinds:
+        return 0
+    places = _outlier_places(summary)
+    return sum(
+        int(coverage.first[number, place])
+        for number, rule in enumerate(summary.rules)
+        for place in places
+        if summary.rules.classes[place] != rule.label
     )
 
 
@@ -284,6 +209,7 @@ class Views:
             if summary.has_rows
             else coverage_of_counts(rules)
         )
+        self.falling = falling_rules(summary)
         self._examples = examples
 
     def view(self, number: int, *, detailed: bool = True, sql: str | None = None) -> RuleView:
@@ -300,13 +226,13 @@ class Views:
         return RuleView(
             number=number + 1,
             text=shortened(str(rule), LONGEST_TEXT),
-            label=rules.label_name(rule.label),
+            label=str(rules.label_name(rule.label)),
             is_outlier=rules.positive is not None and rule.label == rules.positive,
             length=rule.length,
             rows=evidence.rows,
             hits=evidence.hits,
             share=evidence.share,
-            only=int(coverage.only[number]),
+            only=evidence.alone if summary.kinds else int(coverage.only[number]),
             n_own=int(coverage.totals[place]),
             n_others=summary.n_rows - int(coverage.totals[place]),
             n_outliers=int(around.totals[group]),
@@ -318,18 +244,19 @@ class Views:
             examples=_examples(summary, coverage.examples[number])
             if self._examples and detailed
             else None,
+            taken=int(rule.rows) - evidence.rows if summary.kinds else 0,
+            found_again=summary.check.found_again[number]
+            if summary.check and number + 1 in self.falling
+            else None,
         )
 
 
 def _views(summary: Summary, views_of: Views) -> list[RuleView]:
-    """The rules that the page lists: outlier rules first, those with the most outliers first."""
+    """The rules that the page lists: outlier rules first, by their numbers."""
     positive = summary.rules.positive
     order = sorted(
         range(len(summary.evidence)),
-        key=lambda k: (
-            positive is not None and summary.evidence[k].rule.label != positive,
-            -summary.evidence[k].hits,
-        ),
+        key=lambda k: positive is not None and summary.evidence[k].rule.label != positive,
     )
     texts = {k: shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
     lines = {k: SIZE_OF_LINE + len(str(escape(texts[k])).encode("utf-8", "replace")) for k in order}
@@ -387,31 +314,31 @@ def _examples(summary: Summary, rows: NDArray[np.intp]) -> Examples:
     return Examples(tuple(columns), tuple(cells))
 
 
-def _explained_by(
-    summary: Summary, coverage: Coverage, positive: int | None
-) -> tuple[tuple[int, int], ...]:
-    if positive is None:
-        return ()
+def _explained_by(summary: Summary, coverage: Coverage) -> tuple[tuple[int, int], ...]:
+    """The outliers that each rule is the first to cover, and rightly."""
+    rules, places = summary.rules, _outlier_places(summary)
     found = [
-        (number + 1, int(coverage.first[number, positive]))
-        for number, rule in enumerate(summary.rules)
-        if rule.label == summary.rules.positive
-    ]
-    return tuple(sorted((pair for pair in found if pair[1]), key=lambda pair: (-pair[1], pair[0])))
-
-
-def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Missed | None:
-    if positive is None:
-        return None
-    rules = summary.rules
-    taken: list[tuple[int | None, str, int, int]] = [
-        (number + 1, shortened(str(rule), LONGEST_TEXT), int(coverage.first[number, positive]),
-         int(coverage.first[number].sum()))
+        (number + 1, int(coverage.first[number, place]))
         for number, rule in enumerate(rules)
-        if rule.label != rules.positive and coverage.first[number, positive]
-    ]  # fmt: skip
-    n_rest = int(coverage.rest[positive])
-    if n_rest and rules.default != rules.positive:
+        if (place := rules.classes.index(rule.label)) in places
+    ]
+    if not summary.kinds:
+        found.sort(key=lambda pair: -pair[1])
+    return tuple(pair for pair in found if pair[1])
+
+
+def _missed(summary: Summary, coverage: Coverage) -> Missed | None:
+    rules, places = summary.rules, _outlier_places(summary)
+    if not places:
+        return None
+    taken: list[tuple[int | None, str, int, int]] = []
+    for number, rule in enumerate(rules):
+        n_taken = int(coverage.first[number, places].sum())
+        if n_taken and rules.classes.index(rule.label) not in places:
+            text = shortened(str(rule), LONGEST_TEXT)
+            taken.append((number + 1, text, n_taken, int(coverage.first[number].sum())))
+    n_rest = int(coverage.rest[places].sum())
+    if n_rest and rules.classes.index(rules.default) not in places:
         taken.append((None, "no rule at all", n_rest, int(coverage.rest.sum())))
     taken.sort(key=lambda row: -row[2])
     telling: tuple[Telling, ...] | None = None

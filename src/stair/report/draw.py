@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from stair.distribution import Bar, Bars, Bin, Histogram
+from stair.charts import Bar, Bars, Bin, Histogram
+from stair.lettering import Word, shortened_to, side_by_side, width_of
 from stair.report.map import ACROSS, DOWN, Map
 
 WIDTH: Final = 320
@@ -15,19 +16,26 @@ TOP: Final = 20  # room for the bounds in words
 TALL: Final = 84
 BOTTOM: Final = 17
 MISSING: Final = 54  # room for the bar of missing values, and its gap
-LETTER: Final = 6.4  # the width of a letter of the small type, about
+# The width of a digit of the small type and of its bold, at most: fonts differ.
+DIGIT: Final = 7.4
+BOLD: Final = 8.1
+GAP: Final = 6  # between two labels
 LEAST: Final = 0.8  # a bar of at least one row can be seen
 
 ROW: Final = 24
 NAMES: Final = 118  # room for the names of values
-LONGEST_NAME: Final = 15
 
 CELL: Final = 14
 
 
 class Label(NamedTuple):
+    """A word of a picture and the room that it has at most, from left to right."""
+
     x: float
     text: str
+    anchor: str  # what of the word is at x: start, middle or end
+    left: float
+    right: float
 
 
 class Box(NamedTuple):
@@ -46,7 +54,8 @@ class HistogramMarks:
     plot: float  # the width without the missing values
     shade: tuple[Box, ...]
     lines: tuple[float, ...]
-    labels: tuple[Label, ...]
+    bounds: tuple[Label, ...]  # in words, above the picture
+    ends: tuple[Label, ...]  # of the axis, and what it is, below
     outliers: tuple[str, str]  # paths: covered, not covered
     inliers: tuple[str, str]
     missing: Bar | None
@@ -90,7 +99,8 @@ def histogram(chart: Histogram, n_outliers: int, n_inliers: int) -> HistogramMar
         plot=plot,
         shade=shade,
         lines=tuple(mark.place * plot for mark in chart.bounds),
-        labels=_apart([Label(m.place * plot, m.text) for m in chart.bounds], plot),
+        bounds=_bounds(chart, plot),
+        ends=_ends(chart, plot),
         outliers=(_steps(steps, rises, base, -1, True), _steps(steps, rises, base, -1, False)),
         inliers=(_steps(steps, falls, base, 1, True), _steps(steps, falls, base, 1, False)),
         missing=missing,
@@ -131,6 +141,7 @@ class Curve:
     y_ticks: tuple[Tick, ...]
     floor: float | None
     chosen: tuple[float, float] | None
+    beyond: str = ""  # from the chosen point to one that was not
 
 
 CURVE_WIDTH: Final = 340
@@ -143,12 +154,13 @@ def curve(
     chosen: tuple[float, float] | None = None,
     floor: float | None = None,
     up_to: float | None = None,
+    beyond: tuple[float, float] | None = None,
 ) -> Curve | None:
     """A curve through the points in their order; None where there is nothing to draw."""
     line = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if len(line) < 2:
         return None
-    marks = [*line, *([chosen] if chosen else [])]
+    marks = [*line, *(point for point in (chosen, beyond) if point)]
     x_ticks = ticks(0.0, max(x for x, _ in marks), 5)
     y_ticks = ticks(0.0, up_to or max(y for _, y in marks), 4)
     right, top = max(x_ticks[-1], max(x for x, _ in marks)), max(y_ticks[-1], up_to or 0.0)
@@ -166,6 +178,9 @@ def curve(
         tuple(Tick(down(y), _plain(y)) for y in y_ticks),
         None if floor is None else down(floor),
         (across(chosen[0]), down(chosen[1])) if chosen else None,
+        "M" + "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in (chosen, beyond))
+        if chosen and beyond
+        else "",
     )
 
 
@@ -179,7 +194,11 @@ class Segment(NamedTuple):
 
 
 def strip(
-    explained_by: Sequence[tuple[int, int]], n_missed: int, n_outliers: int, most: int = 12
+    explained_by: Sequence[tuple[int, int]],
+    n_missed: int,
+    n_outliers: int,
+    n_mistaken: int = 0,
+    most: int = 12,
 ) -> tuple[Segment, ...]:
     """All outliers as one bar, divided by the rule that explains them."""
     parts: list[tuple[int | None, int, str]] = [
@@ -195,6 +214,11 @@ def strip(
         text = str(rule) if rule else f"{len(rest)} more"
         room = width > (3.0 * len(text) if rule else 25.0)
         found.append(Segment(at, width, rule, text if room else "", title, f"o{k % 2}"))
+        at += width
+    if n_mistaken:
+        width = 100.0 * n_mistaken / n_outliers
+        title = f"{n_mistaken:,} outliers are taken for another kind"
+        found.append(Segment(at, width, None, "", title, "mistaken"))
         at += width
     if n_missed:
         text = "not explained" if n_missed / n_outliers > 0.4 else ""
@@ -299,22 +323,34 @@ def trimmed(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _apart(labels: list[Label], room: float) -> tuple[Label, ...]:
-    """Labels centered at their places, moved so that they are inside and do not touch."""
-    halves = [len(label.text) * LETTER / 2 for label in labels]
-    at = [min(max(label.x, h), room - h) for label, h in zip(labels, halves, strict=True)]
-    if len(at) == 2:
-        need = halves[0] + halves[1] + 8
-        if at[1] - at[0] < need:
-            middle = (at[0] + at[1]) / 2
-            left = max(halves[0], min(middle - need * halves[0] / sum(halves),
-                                      room - halves[1] - need))  # fmt: skip
-            at = [left, left + need]
-    return tuple(Label(x, label.text) for x, label in zip(at, labels, strict=True))
+def _bounds(chart: Histogram, plot: float) -> tuple[Label, ...]:
+    words = [Word(m.place * plot, m.text, width_of(m.text, BOLD)) for m in chart.bounds]
+    return tuple(map(_label, side_by_side(words, WIDTH, GAP)))
+
+
+def _ends(chart: Histogram, plot: float) -> tuple[Label, ...]:
+    """The ends of the axis, the name of the bar beside it, and that the axis is bent."""
+    low, high = width_of(chart.low, DIGIT), width_of(chart.high, DIGIT)
+    words = [Word(low / 2, chart.low, low), Word(plot - high / 2, chart.high, high)]
+    if chart.missing:
+        width = width_of("missing", DIGIT)
+        words.insert(0, Word(WIDTH - width / 2, "missing", width))
+    if chart.scale != "linear":
+        words.append(Word(plot / 2, "log scale", width_of("log scale", DIGIT)))
+    return tuple(_label(word, chart.high) for word in side_by_side(words, WIDTH, GAP))
+
+
+def _label(word: Word, last: str = "") -> Label:
+    """At an edge a word begins or ends there, however narrow its font is."""
+    if word.left < 1:
+        return Label(word.left, word.text, "start", word.left, word.right)
+    if word.right > WIDTH - 1 or word.text == last:
+        return Label(word.right, word.text, "end", word.left, word.right)
+    return Label(word.at, word.text, "middle", word.left, word.right)
 
 
 def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return shortened_to(name, NAMES - 8, DIGIT)
 
 
 def _plain(value: float) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from stair.export.text import falling_rules, figures_in_words
 from stair.local import LocalRuleSet
+from stair.report.told import on_the_frontier, told_of
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -23,8 +25,13 @@ def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
     main = [(k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive]
     others = [pair for pair in numbered if pair not in main]
     shown = [*main, *others][: most if len(numbered) > most else None]
+    falling = falling_rules(summary)
     return {
         "summary": summary,
+        "figures": figures_in_words(summary),
+        "falling": falling,
+        "told": told_of(summary),
+        "chosen": on_the_frontier(summary),
         "shown": shown,
         "n_hidden": len(numbered) - len(shown),
         "partition_of": partition_of,

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stair.export.text import percent, score_in_words
-from stair.report.data import Point, Report, RuleView
+from stair.report.content import KindView, Point, Report, RuleView
 from stair.report.telling import FEWEST as FEWEST
+from stair.report.told import beyond as beyond
+from stair.report.told import taken as taken
 
 _SMALL = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
@@ -28,7 +30,7 @@ def counted(n: int, thing: str, *, spelled: bool = False) -> str:
 
 def headline(report: Report) -> str:
     """The answer in one sentence."""
-    if not report.has_outliers:
+    if not report.finds_outliers:
         right = report.n_rows - report.wrong
         return (
             f"{number(report.n_rows)} rows are of {len(report.classes)} classes; "
@@ -38,7 +40,10 @@ def headline(report: Report) -> str:
         )
     are = "is an outlier" if report.n_outliers == 1 else "are outliers"
     opening = f"{number(report.n_outliers)} of {number(report.n_rows)} rows {are}"
-    explained = report.n_outliers - (report.missed.rows if report.missed else 0)
+    if report.kinds:
+        opening += f" of {counted(len(report.kinds), 'kind')}"
+    missed = (report.missed.rows if report.missed else 0) + report.n_mistaken
+    explained = report.n_outliers - missed
     if not report.n_outlier_rules or not explained:
         return f"{opening}; no rule explains any of them"
     n = report.n_outlier_rules
@@ -54,6 +59,33 @@ def score(report: Report) -> str:
 
 def floor(report: Report) -> str:
     return f"asked for more than {report.min_score:.2f}"
+
+
+def kinds_above(report: Report) -> tuple[str, str]:
+    """How many kinds of outlier are above the floor: the figure, and what it is."""
+    n_above = sum(not kind.told for kind in report.kinds)
+    return f"{n_above} of {len(report.kinds)}", f"with F1 above {report.min_score:.2f}"
+
+
+def about_kind(kind: KindView) -> str:
+    """What stands beside the heading of a kind of outlier."""
+    text = counted(kind.rows, "row")
+    if kind.n_rules:
+        text += f", F1 {score_in_words(kind.score, 0.0)}"
+    if kind.held_out is not None:
+        text += f", on rows kept aside {score_in_words(kind.held_out, 0.0)}"
+    return text
+
+
+def falls(report: Verdicts, rule: RuleView) -> str:
+    """Why a rule does not hold; empty where it does."""
+    if rule.found_again is None:
+        return ""
+    own = "outliers" if report.has_outliers else f"rows of {rule.label}"
+    return (
+        "It falls apart on rows kept aside: rules that were learned without them find "
+        f"{percent(rule.found_again)} of its {own} again."
+    )
 
 
 class Verdicts(Protocol):
@@ -90,10 +122,11 @@ def other_rules(report: Report) -> str:
 
 
 def length_aside(report: Report) -> str:
+    bounds = counted(report.n_bounds, "bound")
     if report.n_rules > report.n_outlier_rules:
-        return f"{report.outlier_length:,} in the outlier rules"
+        return f"{report.outlier_length:,} in the outlier rules; {bounds} in all"
     mean = report.total_length / report.n_rules if report.n_rules else 0.0
-    return f"{mean:.1f} attributes a rule"
+    return f"{mean:.1f} attributes a rule, {bounds}"
 
 
 def a_label(report: Verdicts, label: str) -> str:
@@ -112,7 +145,8 @@ def about(report: Verdicts, rule: RuleView) -> str:
         a = "" if rule.hits else "not "
         text = f"The one row that it covers is {a}{a_label(report, rule.label)}."
     else:
-        text = f"It covers {number(rule.hits)} of {number(rule.n_own)} {own} and "
+        verb = "decides" if rule.taken else "covers"
+        text = f"It {verb} {number(rule.hits)} of {number(rule.n_own)} {own} and "
         text += f"{number(wrong) if wrong else 'none'} of {number(rule.n_others)} {others}."
     if rule.only == rule.hits:
         text += f" No other rule covers these {own}." if rule.hits > 1 else ""
@@ -121,6 +155,12 @@ def about(report: Verdicts, rule: RuleView) -> str:
             f" It adds {number(rule.only) if rule.only else 'no'} {own} beyond the other rules; "
             f"{number(rule.hits - rule.only)} {'is' if rule.hits - rule.only == 1 else 'are'} "
             "covered by others too."
+        )
+    if rule.taken:
+        one = rule.taken == 1
+        text += (
+            f" {counted(rule.taken, 'more row')} {'meets' if one else 'meet'} it and "
+            f"{'is' if one else 'are'} decided by an earlier rule of another kind."
         )
     if rule.partition:
         text += (
@@ -168,6 +208,9 @@ def missed(report: Report) -> str:
         share = percent(n / report.n_outliers)
         verb = "is" if n == 1 else "are"
         text = f"{counted(n, 'outlier')} ({share}) {verb} covered by no outlier rule."
+    if report.n_mistaken:
+        verb = "is" if report.n_mistaken == 1 else "are"
+        text += f" {counted(report.n_mistaken, 'outlier')} {verb} taken for another kind."
     if false:
         verb = "is" if false == 1 else "are"
         text += f" {counted(false, 'inlier')} {verb} called outliers by the rules."
@@ -203,6 +246,22 @@ def learned(report: Report) -> str:
             f"to {report.total_length:,}, as far as the floor allows. "
         )
     return text + "The dot marks the rules of this report."
+
+
+def frontier(report: Report) -> str:
+    """What the curve of length against score shows."""
+    together = " of all kinds together" if report.kinds else ""
+    score = f"{report.score_name[:1].upper()}{report.score_name[1:]}{together}"
+    text = (
+        f"{score} as the {whose(report)}rules are taken one by one, those first "
+        "that add most for their length. The dot marks the rules of this report"
+    )
+    more = beyond(report.frontier, report.chosen)
+    return f"{text}; dashed is what one more rule would add." if more else f"{text}."
+
+
+def whose(report: Report) -> str:
+    return "outlier " if report.finds_outliers else ""
 
 
 def pairs(steps: Sequence[Point], x: str, y: str) -> list[tuple[float, float]]:

@@ -177,7 +177,7 @@ class _Page:
                 oob=False,
                 summary=now.revision.summary,
                 n_outliers=pages.n_outliers(review),
-                names=pages.names_of(now.revision.has_outliers),
+                names=pages.names_of(now.revision.finds_outliers),
                 headline=pages.headline(now),
                 can_choose=self.desk.folder is not None,
                 job=self.desk.jobs.current,
@@ -202,7 +202,7 @@ class _Page:
     def _side(self, review: Review, now: Now, current: str, *, oob: bool = False) -> str:
         return pages.render(
             "side.html", side=pages.side_of(review, now), current=current, oob=oob,
-            names=pages.names_of(now.revision.has_outliers), headline=pages.headline(now),
+            names=pages.names_of(now.revision.finds_outliers), headline=pages.headline(now),
             can_choose=self.desk.folder is not None,
         )  # fmt: skip
 
@@ -228,7 +228,7 @@ class _Page:
         page = review.rows.page(
             group.rows, sort=asked["sort"] or None, descending=asked["descending"],
             start=_whole(query.get("start", "0"), "start"), size=pages.PAGE_SIZE,
-            search=asked["search"],
+            search=asked["search"], first=pages.own_columns(now, group),
         )  # fmt: skip
         return _html(pages.rows(review, now, group, page, asked))
 
@@ -240,7 +240,7 @@ class _Page:
         was_open = before.verdict(group.key) is None
         review.decide(_who(request), group, verdict, _first(form, "note"), once)
         review, now = self._review()
-        names = pages.names_of(now.revision.has_outliers)
+        names = pages.names_of(now.revision.finds_outliers)
         said = names[verdict].lower() if verdict in names else "verdict taken back"
         groups = now.revision.groups
         what = pages.name_of(now, group)
@@ -250,16 +250,16 @@ class _Page:
         return self._both(review, now, following or group, said=f"{what}: {said}.")
 
     def decide_row(self, request: Request, form: Form) -> Response:
-        review, _ = self._review()
+        review, now = self._review()
         row = _whole(request.path_params["row"], "row")
         verdict = _first(form, "verdict")
-        review.decide_rows(
-            _who(request), [row], verdict, _first(form, "note"), _first(form, "once")
-        )
+        seen_in = review.group(now, _first(form, "current"))
+        review.decide_rows(_who(request), [row], verdict, _first(form, "note"),
+                           _first(form, "once"), seen_in)  # fmt: skip
         review, now = self._review()
         cell = pages.render(
             "mark.html", row=row, mark=pages.mark_of(now, row),
-            names=pages.names_of(now.revision.has_outliers),
+            names=pages.names_of(now.revision.finds_outliers),
         )  # fmt: skip
         current = _first(form, "current")
         return _html(cell + self._side(review, now, current, oob=True))
@@ -478,7 +478,7 @@ def _next_open(now: Now, groups: Sequence[Group], after: Group | None) -> Group 
 
 
 def _in_words(now: Now, event: Any) -> str:
-    names = pages.names_of(now.revision.has_outliers)
+    names = pages.names_of(now.revision.finds_outliers)
     if event.kind == "rules":
         return f"the rules, {pages.CAUSES.get(event.text, event.text)}"
     said = names.get(event.verdict, "verdict taken back").lower()

@@ -43,6 +43,13 @@ def review(
         typer.Option(help="The label that means outlier; may be repeated.",
                      rich_help_panel=_VERDICT),
     ] = None,
+    negative: Annotated[
+        str | None,
+        typer.Option(
+            help="The label that means normal; every other is a kind of outlier.",
+            rich_help_panel=_VERDICT,
+        ),
+    ] = None,
     method: Annotated[
         str,
         typer.Option(help="distilled, stair, refined, local, id3, cart.", rich_help_panel=_RULES),
@@ -129,10 +136,10 @@ def review(
     if given:
         wanted = Wanted(
             given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
-            contamination=contamination, detector=detector, positive=positive or None, table=table,
-            query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
-            time_parts=time_parts, seed=seed, method=method, min_score=min_score,
-            max_rule_length=max_rule_length,
+            contamination=contamination, detector=detector, positive=positive or None,
+            negative=negative, table=table, query=query, include=tuple(include or ()),
+            exclude=tuple(exclude or ()), time_parts=time_parts, seed=seed, method=method,
+            min_score=min_score, max_rule_length=max_rule_length,
         ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,

@@ -39,6 +39,7 @@ class Wanted:
     contamination: float | None = None
     detector: str | None = None
     positive: Sequence[str] | None = None
+    negative: str | None = None
     table: str | None = None
     query: str | None = None
     include: tuple[str, ...] = ()
@@ -70,6 +71,8 @@ class Wanted:
         del found["file"], found["is_chosen"]
         found["rules"] = None if self.rules is None else self.rules.name
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
+        if self.negative is None:  # reviews that began before there was one go on
+            del found["negative"]
         return found
 
     def check(self) -> Wanted:
@@ -167,7 +170,9 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
     time_parts = wanted.time_parts
+    has_kinds = wanted.method == "distilled"
     if saved is not None:
+        has_kinds = "kinds" in saved.facts
         own = {f.source: f.kind for f in saved.fields if f.part is None}
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
         time_parts = time_parts or any(f.part is not None for f in saved.fields)
@@ -175,8 +180,9 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
             labels = _labels_by(saved, frame)
     given = take_in(
         frame, labels, wanted.score, wanted.contamination, wanted.detector,
-        positive=wanted.positive, include=wanted.include or None, exclude=wanted.exclude,
-        kinds=kinds or None, time_parts=time_parts, random_state=wanted.seed, table=None,
+        positive=wanted.positive, negative=wanted.negative, outlier_kinds=has_kinds,
+        include=wanted.include or None, exclude=wanted.exclude, kinds=kinds or None,
+        time_parts=time_parts, random_state=wanted.seed, table=None,
         query=None, name=wanted.file.name, say=say,
     )  # fmt: skip
     return given if saved is None else _with_fields(given, saved)
@@ -187,7 +193,8 @@ def _labels_by(saved: SavedRules, frame: io.Frame) -> Labels:
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
-    return Labels(codes, rules.classes, positive, "what the rules say", ())
+    negative = rules.classes.index(rules.default) if "kinds" in saved.facts else None
+    return Labels(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
 def _with_fields(given: Given, saved: SavedRules) -> Given:

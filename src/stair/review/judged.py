@@ -15,6 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.labels import Labels
+
 WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
 OUTLIER, INLIER, UNSURE, CONTESTED = 1, 2, 3, 4
 _CODES: Final = {word: code for code, word in enumerate(WORDS)}
@@ -40,6 +42,18 @@ def rows_from_text(text: str, n_rows: int) -> Rows:
     if not reader.eof or not steps[1:].all() or (len(rows) and rows[-1] >= n_rows):
         raise ValueError("these are no rows of the table")
     return rows
+
+
+def normal_of(verdict: Labels) -> int | None:
+    """The class of what is no outlier; None where there are classes alone."""
+    return verdict.negative if verdict.positive is None else 1 - verdict.positive
+
+
+def are_outliers(verdict: Labels, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which rows are outliers, of one kind or of several; none where there are classes alone."""
+    normal = normal_of(verdict)
+    found: NDArray[np.bool_] = (codes >= 0) & (codes != normal)
+    return found if normal is not None else np.zeros_like(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,21 +102,29 @@ def judge(
     groups: list[Said],
     single: Mapping[int, str],
     positive: int | None,
+    negative: int | None = None,
+    kinds: Mapping[int, int] | None = None,
 ) -> Judged:
     """From the detector's classes (one code a row of the table) to those after the review.
 
     Rejected groups become inliers, unsure ones lose their label, and so do rows that one rule was
     accepted for and another one rejected. Where there is no outlier class, a rejected group loses
     its label too: nobody has said what it is instead.
+
+    Where outliers are of several kinds, `negative` is the class of what is normal, and `kinds` says
+    of which kind a single row is. One that is an outlier of nobody knows which kind has no label.
     """
     found: dict[str, NDArray[np.bool_]] = {}
     for word in ("outlier", "inlier", "unsure"):
         found[word] = np.zeros(len(codes), dtype=np.bool_)
     now = codes.astype(np.int32, copy=True)
+    settled = np.zeros(len(codes), dtype=np.bool_)  # rows that a group says the detector's class of
     for group in groups:
         found[group.word][group.rows] = True
         if group.word == "outlier":
             now[group.rows] = group.label
+            settled[group.rows] |= codes[group.rows] == group.label
+    now[settled] = codes[settled]
     marks = np.zeros(len(codes), dtype=np.int8)
     marks[found["unsure"]] = UNSURE
     marks[found["inlier"]] = INLIER
@@ -114,6 +136,13 @@ def judge(
     if positive is not None:
         now[marks == OUTLIER] = positive
         now[marks == INLIER] = 1 - positive
+        now[marks >= UNSURE] = -1
+    elif negative is not None:
+        for row, label in (kinds or {}).items():
+            if marks[row] == OUTLIER and now[row] == negative:
+                now[row] = label
+        now[(marks == OUTLIER) & (now == negative)] = -1
+        now[marks == INLIER] = negative
         now[marks >= UNSURE] = -1
     else:
         now[marks > OUTLIER] = -1

@@ -31,7 +31,7 @@ class Event:
     note: str
     text: str  # rule: its words at the time; rules: the cause ("learned", "edited", …)
     n_rows: int  # that the subject held at the time
-    payload: str  # rule: the rule as JSON; rules: the rules and settings as JSON
+    payload: str  # as JSON; rule: its rows and class; row: its class; rules: they and settings
     undoes: int | None  # an undo's event; where that is an undo itself, this one takes it back
     batch: int = 0  # the first of the events that were decided at once
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -10,14 +11,21 @@ import numpy as np
 from stair.detect import names as detector_names
 from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
-from stair.export.text import METHOD_NAMES, percent, score_in_words
+from stair.export.text import (
+    METHOD_NAMES,
+    falling_rules,
+    figures_in_words,
+    percent,
+    score_in_words,
+)
 from stair.learn import METHODS
 from stair.local import LocalRuleSet
 from stair.report import clean, draw, environment, words
+from stair.report.told import Told, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
 from stair.review.jobs import Job
-from stair.review.judged import WORDS
+from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
 from stair.review.session import Review
@@ -32,9 +40,9 @@ CAUSES: Final = {
 }
 
 
-def names_of(has_outliers: bool) -> dict[str, str]:
+def names_of(finds_outliers: bool) -> dict[str, str]:
     """What the three verdicts are called."""
-    if has_outliers:
+    if finds_outliers:
         return {"outlier": "True outliers", "inlier": "False alarm", "unsure": "Unsure"}
     return {"outlier": "Right", "inlier": "Wrong", "unsure": "Unsure"}
 
@@ -53,6 +61,8 @@ class Item:
     is_judged: bool
     is_edited: bool
     before: str  # what earlier verdicts say about most of its rows
+    kind: str  # of outlier, where there are several
+    is_falling: bool  # apart, on rows kept aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +79,12 @@ class Side:
     lost_edits: tuple[str, ...]
     other_data: int
     revision: int
+    told: Told
+
+    @property
+    def parts(self) -> list[tuple[str, list[Item]]]:
+        """The groups to judge, kind by kind where there are several."""
+        return [(kind, list(items)) for kind, items in groupby(self.items, lambda i: i.kind)]
 
 
 def side_of(review: Review, now: Now) -> Side:
@@ -77,7 +93,7 @@ def side_of(review: Review, now: Now) -> Side:
     main = [item for item in items if item.is_judged]
     rules = [item for item in main if item.number is not None]
     done = sum(bool(item.verdict) for item in rules)
-    names = names_of(revision.has_outliers)
+    names = names_of(revision.finds_outliers)
     return Side(
         last=state.last,
         items=tuple(main),
@@ -89,6 +105,7 @@ def side_of(review: Review, now: Now) -> Side:
         lost_edits=tuple(revision.lost_edits),
         other_data=review.store.other_data(),
         revision=revision.event,
+        told=revision.told if revision.has_verdict else Told(),
     )
 
 
@@ -109,7 +126,25 @@ def _item(review: Review, now: Now, group: Group) -> Item:
         is_judged=group.is_judged,
         is_edited=group.key in revision.edited,
         before="" if event is not None else _before(now, group),
+        kind=kind_of(revision, group),
+        is_falling=number is not None and number + 1 in falling_rules(revision.summary),
     )
+
+
+def kind_of(revision: Revision, group: Group) -> str:
+    """The kind of outlier that a group is of; empty where there is one kind, or none."""
+    is_one_of_many = revision.given.verdict.negative is not None and group.is_judged
+    return str(revision.summary.rules.classes[group.label]) if is_one_of_many else ""
+
+
+def own_columns(now: Now, group: Group) -> list[str]:
+    """The columns of the table that a rule speaks of."""
+    present = now.revision.find(group.key)
+    if present is None or present.number is None:
+        return []
+    rules = now.revision.summary.rules
+    source = {field.name: field.source for field in rules.schema.fields}
+    return [source.get(name, name) for name in rules.rules[present.number].features]
 
 
 def _before(now: Now, group: Group) -> str:
@@ -118,7 +153,7 @@ def _before(now: Now, group: Group) -> str:
     counts = np.bincount(marks, minlength=len(WORDS))[1:]
     if not counts.any():
         return ""
-    names = names_of(now.revision.has_outliers)
+    names = names_of(now.revision.finds_outliers)
     best = int(counts.argmax())
     word = "contested" if best == 3 else names[WORDS[best + 1]].lower()
     return f"{counts[best]:,} of its {len(group.rows):,} rows were judged before: {word}"
@@ -126,10 +161,10 @@ def _before(now: Now, group: Group) -> str:
 
 def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
     text = f"{done:,} of {words.counted(n_rules, 'rule')} judged"
-    positive = review.given.verdict.positive
-    if positive is None or not review.has_verdict:
+    verdict = review.given.verdict
+    if normal_of(verdict) is None or not review.has_verdict:
         return text
-    outliers = review.given.verdict.codes == positive
+    outliers = are_outliers(verdict, verdict.codes)
     seen = int(np.count_nonzero(outliers & (now.judged.marks > 0)))
     return f"{text}, {seen:,} of {words.counted(n_outliers(review), 'outlier')}"
 
@@ -137,7 +172,7 @@ def _progress(review: Review, now: Now, done: int, n_rules: int) -> str:
 def n_outliers(review: Review) -> int:
     """Rows that the detector calls outliers, whatever the verdicts made of them since."""
     verdict = review.given.verdict
-    return int(np.count_nonzero(verdict.codes == verdict.positive))
+    return int(np.count_nonzero(are_outliers(verdict, verdict.codes)))
 
 
 def name_of(now: Now, group: Group) -> str:
@@ -170,11 +205,11 @@ def effort(now: Now) -> str:
 
 def headline(now: Now) -> str:
     summary = now.revision.summary
-    text = (
-        f"{words.counted(len(summary.rules), 'rule')}, total length {summary.rules.total_length:,}"
-    )
+    text = size(summary)
     if not now.revision.has_verdict:
         return text
+    if summary.kinds:
+        return figures_in_words(summary)
     if summary.floor_reached:
         return f"{text}, {score(summary)}"
     return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
@@ -194,6 +229,15 @@ def done(now: Now, job: Job | None) -> str:
         n_lost = words.counted(len(lost), "changed rule")
         text += f" {n_lost} {'is' if len(lost) == 1 else 'are'} not among them."
     return text
+
+
+def size(summary: Summary) -> str:
+    """How many rules there are, and how long they are."""
+    rules = summary.rules
+    return (
+        f"{words.counted(len(rules), 'rule')}, total length {rules.total_length:,}, "
+        f"{words.counted(rules.n_bounds, 'bound')}"
+    )
 
 
 def score(summary: Summary) -> str:
@@ -221,13 +265,14 @@ def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
         group=group,
         is_present=present is not None,
         rule=None if shown is None else revision.view(shown),
-        names=names_of(revision.has_outliers),
+        names=names_of(revision.finds_outliers),
         n_judged=len(judged),
         is_edited=group.key in revision.edited,
         n_left_out=extra,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
         item=_item(review, now, group),
+        kind=kind_of(revision, group),
         **more,
     )
 
@@ -245,8 +290,9 @@ def rows(review: Review, now: Now, group: Group, page: Page, asked: dict[str, An
         labels=["–" if code < 0 else classes[code] for code in codes.tolist()],
         marks=[mark_of(now, row) for row in page.rows.tolist()],
         notes=[state.rows[row].note if row in state.rows else "" for row in page.rows.tolist()],
-        names=names_of(now.revision.has_outliers),
+        names=names_of(now.revision.finds_outliers),
         size=PAGE_SIZE,
+        n_own=len(set(own_columns(now, group)) & set(page.columns)),
     )
 
 
@@ -264,7 +310,8 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
         summary=now.revision.summary,
         revision=now.revision,
         cause=cause(now.revision),
-        score=score(now.revision.summary),
+        headline=headline(now),
+        told=now.revision.told,
         has_verdict=review.has_verdict,
         frontier=frontier(review, now),
         is_busy=desk.jobs.is_busy,
@@ -272,17 +319,29 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
 
 
 def frontier(review: Review, now: Now) -> dict[str, Any] | None:
-    """Length against score, and the rules that are shown now."""
+    """Length against score, and the rules that are shown now: of several floors where they were
+    tried, else as the present rules are taken one by one."""
     found: Frontier | None = review.frontier
-    if found is None:
-        return None
     summary = now.revision.summary
-    points = sorted((float(length), value) for _, length, value in found.points)
-    chosen = (float(summary.rules.total_length), summary.score)
+    floor = None if summary.kinds else summary.min_score
+    if found is None:
+        if len(summary.frontier) < 2 or not now.revision.has_verdict:
+            return None
+        chosen = on_the_frontier(summary)
+        points = taken(summary.frontier, chosen)
+        return {
+            "curve": draw.curve(points, chosen, floor, 1.0, beyond(summary.frontier, chosen)),
+            "title": f"{summary.score_name} as the present rules are taken one by one",
+            "points": (),
+            "is_whole": True,
+        }
+    line = sorted((float(length), value) for _, length, value in found.points)
+    here = (float(summary.rules.total_length), summary.score)
     return {
-        "curve": draw.curve(points, chosen, summary.min_score, 1.0),
+        "curve": draw.curve(line, here, floor, 1.0),
+        "title": f"Total length against {summary.score_name}, rules of at most "
+        f"{words.counted(found.longest, 'attribute')}",
         "points": found.points,
-        "longest": found.longest,
         "is_whole": found.is_whole,
     }
 
@@ -311,10 +370,16 @@ def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
     if revision.has_verdict and new.rows:
         text += f", {percent(new.precision)} right (now {percent(old.precision)})"
     if revision.has_verdict:
-        text += (
-            f". {changed.score_name} of all rules {changed.score:.3f} "
-            f"(now {revision.summary.score:.3f})"
-        )
+        before, after = float(revision.summary.score), float(changed.score)
+        whose = "all rules"
+        if changed.kinds:
+            label = new.rule.label
+            before, after = (
+                next((kind.score for kind in each.kinds if kind.label == label), 0.0)
+                for each in (revision.summary, changed)
+            )
+            whose = str(label)
+        text += f". {changed.score_name} of {whose} {after:.3f} (now {before:.3f})"
     return Preview(str(new.rule), text + ".")
 
 
@@ -330,7 +395,7 @@ def taking(review: Review, now: Now) -> str:
         kinds=KINDS,
         dialects=tuple(DIALECTS),
         effort=effort(now),
-        names=names_of(now.revision.has_outliers),
+        names=names_of(now.revision.finds_outliers),
     )
 
 

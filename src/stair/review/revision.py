@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.intake import Given
-from stair.report.data import RuleView, Views, rule_as_sql
-from stair.review.judged import Judged
+from stair.kinds import Kind
+from stair.report.content import RuleView
+from stair.report.data import Views, rule_as_sql
+from stair.report.told import Told, told_of
+from stair.review.judged import Judged, normal_of
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
 
@@ -21,6 +24,7 @@ from stair.summary import Summary
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Rows that are judged together: those that a rule matches, or those that no rule explains.
+    With several kinds of outlier those that a rule decides: a row is of one kind.
 
     Its key is a fingerprint of the rows and of the rule, so that no two groups share a verdict.
     """
@@ -63,6 +67,19 @@ class Revision:
     @property
     def has_outliers(self) -> bool:
         return self.summary.rules.positive is not None
+
+    @property
+    def finds_outliers(self) -> bool:
+        """Whether there are outliers, of one kind or of several."""
+        return normal_of(self.given.verdict) is not None
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.summary.kinds
+
+    @cached_property
+    def told(self) -> Told:
+        return told_of(self.summary)
 
     def view(self, group: Group) -> RuleView:
         assert group.number is not None

@@ -78,8 +78,10 @@ class Rows:
         start: int = 0,
         size: int = 50,
         search: str = "",
+        first: Sequence[str] = (),
     ) -> Page:
-        """The rows at the places from `start` on, of those in which `search` is found.
+        """The rows at the places from `start` on, of those in which `search` is found; with the
+        columns that come `first`, then all others as they are in the table.
 
         Without `sort` they come by number. Text sorts without regard to case, and where only
         case differs by code points; missing values come last in both directions, and rows with
@@ -100,14 +102,16 @@ class Rows:
                 shown = _select(self._columns[sort], found, start, stop, descending)
             else:
                 shown = (found[::-1] if descending else found)[start:stop]
+        own = [name for name in first if name in self._columns]
+        names = tuple(dict.fromkeys([*own, *self._names]))
         return Page(
             rows=shown,
             cells=tuple(
-                tuple(cell(values[row]) for values in self._frame.columns.values())
+                tuple(cell(self._frame.columns[name][row]) for name in names)
                 for row in shown.tolist()
             ),
-            columns=self._names,
-            numeric=tuple(column.numeric for column in self._columns.values()),
+            columns=names,
+            numeric=tuple(self._columns[name].numeric for name in names),
             start=start,
             total=len(found),
             of=len(group),

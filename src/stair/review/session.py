@@ -21,13 +21,23 @@ from stair.clauses import Clause
 from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned
+from stair.learn import Learned, check_rules
 from stair.local import LocalRuleSet
 from stair.objective import score_of_classes
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
-from stair.review.judged import Judged, Said, judge, notes_of, rows_from_text, rows_to_text
+from stair.review.judged import (
+    Judged,
+    Said,
+    are_outliers,
+    judge,
+    normal_of,
+    notes_of,
+    rows_from_text,
+    rows_to_text,
+)
+from stair.review.remembered import to_remember, with_remembered
 from stair.review.revision import Edit, Frontier, Group, Now, Revision, said_by
 from stair.review.rows import Rows
 from stair.review.settings import check_settings, learner
@@ -42,6 +52,7 @@ from stair.rules import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
 KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting
+CHANGED: Final = "a rule was changed by hand"  # so nobody knows if the rules hold
 FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
 
 
@@ -150,6 +161,9 @@ class Review:
             )
         given = self._relabelled(int(payload["learned_from"]))
         summary = summary_of(given, Learned(saved.rules, ()), payload["settings"])
+        with self._reading(event):
+            remembered = payload.get("remembered", {"unchecked": "an older stair learned them"})
+            summary = with_remembered(summary, remembered, payload["rules"])
         return self._revised(event, summary, given, payload)
 
     def _revised(
@@ -178,12 +192,14 @@ class Review:
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
-        covered = rules.covers(given.values)
+        covered = matched = rules.covers(given.values)
+        if given.verdict.negative is not None:  # a row is of one kind: that of the first rule
+            matched = rules.assign(given.values)[:, None] == np.arange(len(rules))
         groups: list[Group] = []
         for number, rule in enumerate(rules):
-            rows = given.rows[np.flatnonzero(covered[:, number])]
+            rows = given.rows[np.flatnonzero(matched[:, number])]
             label = rules.classes.index(rule.label)
-            is_judged = rules.positive is None or rule.label == rules.positive
+            is_judged = label != normal_of(given.verdict)
             said = said_by(texts[number])
             of = "" if rules.positive is not None else str(rule.label)
             key = identity_of_group(rows, said, of)
@@ -192,22 +208,31 @@ class Review:
             groups.append(Group(key, number, str(rule), label, rows, is_judged, said))
         judged = [group for group in groups if group.is_judged]
         others = [group for group in groups if not group.is_judged]
-        return (*judged, *self._unexplained(rules, covered, labelled), *others)
+        judged += self._unexplained(rules, covered, labelled)
+        if given.verdict.negative is not None:  # kind by kind
+            order = list(dict.fromkeys(group.label for group in judged))
+            judged.sort(key=lambda group: order.index(group.label))
+        return (*judged, *others)
 
     def _unexplained(
         self, rules: RuleSet, covered: NDArray[np.bool_], labelled: Given
-    ) -> tuple[Group, ...]:
-        positive = self.given.verdict.positive
-        if positive is None or not self.has_verdict:
-            return ()
-        outlier = [rule.label == rules.positive for rule in rules]
+    ) -> list[Group]:
+        """Outliers that no outlier rule covers, for each kind of them."""
+        verdict = self.given.verdict
+        normal = normal_of(verdict)
+        if normal is None or not self.has_verdict:
+            return []
+        outlier = [rules.classes.index(rule.label) != normal for rule in rules]
         codes = labelled.verdict.codes[self.given.rows]
-        missed = (codes == positive) & ~covered[:, outlier].any(axis=1)
-        rows = self.given.rows[np.flatnonzero(missed)]
-        if not len(rows):
-            return ()
-        text = "Outliers that no rule covers"
-        return (Group(identity_of_group(rows, text), None, text, positive, rows, True),)
+        missed = are_outliers(verdict, codes) & ~covered[:, outlier].any(axis=1)
+        found = []
+        for label in np.unique(codes[missed]).tolist():
+            rows = self.given.rows[np.flatnonzero(missed & (codes == label))]
+            text = "Outliers that no rule covers"
+            if verdict.positive is None:
+                text = f"Rows of {rules.classes[label]} that no rule covers"
+            found.append(Group(identity_of_group(rows, text), None, text, label, rows, True))
+        return found
 
     def _judge(self, state: State) -> Judged:
         with self._lock:
@@ -220,7 +245,15 @@ class Review:
         single = {row: event.verdict for row, event in state.rows.items()}
         if max(single, default=0) >= self.given.frame.n_rows:
             raise damaged(self.store.path.name, "a verdict is about a row that the table has not")
-        return judge(self.given.verdict.codes, groups, single, self.given.verdict.positive)
+        verdict = self.given.verdict
+        kinds = {row: self._kind(event) for row, event in state.rows.items() if event.payload}
+        return judge(verdict.codes, groups, single, verdict.positive, verdict.negative, kinds)
+
+    def _kind(self, event: Event) -> int:
+        """Of which kind a single row is."""
+        with self._reading(event):
+            label = json.loads(event.payload)["label"]
+            return int(range(len(self.given.verdict.classes))[label])
 
     def _relabelled(self, event: int) -> Given:
         """The table with the labels that the verdicts up to an event gave it."""
@@ -255,11 +288,17 @@ class Review:
         return notes_of(self.given.frame.n_rows, said, single)
 
     def decide_rows(
-        self, who: str, rows: Sequence[int], verdict: str, note: str, once: str
-    ) -> None:
+        self, who: str, rows: Sequence[int], verdict: str, note: str, once: str,
+        group: Group | None = None,
+    ) -> None:  # fmt: skip
+        """A verdict on single rows. Outliers are of the kind of the group that they are seen in."""
         if any(not 0 <= row < self.given.frame.n_rows for row in rows):
             raise StairError(f"the table has rows 1 to {self.given.frame.n_rows:,}")
-        self.store.decide_rows(who, rows, cast(Verdict, verdict), note=note, key=once)
+        is_kind = group is not None and self.given.verdict.negative not in (None, group.label)
+        payload = json.dumps({"label": group.label}) if group is not None and is_kind else ""
+        self.store.decide_rows(
+            who, rows, cast(Verdict, verdict), note=note, key=once, payload=payload
+        )
 
     def learn(
         self, who: str, request: Mapping[str, Any], settings: Mapping[str, Any], say: Say,
@@ -274,8 +313,9 @@ class Review:
         _check_classes(given)
         learn = learner(given, settings, say)
         learned = learn(given.values, given.codes)
+        check = check_rules(learn, learned, given.values, given.codes, None)
         say("counting")
-        summary = summary_of(given, learned, {**settings, **learn.settings})
+        summary = summary_of(given, learned, {**settings, **learn.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
@@ -287,7 +327,8 @@ class Review:
                     "method": facts.get("method", "stair"),
                     "min_score": float(facts.get("floor", 0.0))}  # fmt: skip
         check_settings(settings)
-        summary = summary_of(self.given, Learned(saved.rules, ()), settings)
+        unchecked = "they were loaded from a file"
+        summary = summary_of(self.given, Learned(saved.rules, ()), settings, unchecked)
         return self._put_learned(who, "loaded", request, summary, self.given, 0)
 
     def edit(self, who: str, key: str, clause: int, new: Clause | None) -> Group:
@@ -335,7 +376,7 @@ class Review:
         if not kept:
             raise StairError("a rule needs at least one clause; reject the rule instead")
         rules = self._recounted(rules, group.number, tuple(kept), revision.given)
-        return summary_of(revision.given, Learned(rules, ()), revision.settings)
+        return summary_of(revision.given, Learned(rules, ()), revision.settings, CHANGED)
 
     def _recounted(
         self, rules: RuleSet, number: int, clauses: tuple[Clause, ...], given: Given
@@ -369,7 +410,7 @@ class Review:
             rules = from_json(json.dumps(document), "the review").rules
             for number in changed:
                 rules = self._recounted(rules, number, rules.rules[number].clauses, given)
-            summary = summary_of(given, Learned(rules, ()), summary.settings)
+            summary = summary_of(given, Learned(rules, ()), summary.settings, CHANGED)
         return self._put(who, cause, request, summary, given, learned_from, edits)
 
     def _put(
@@ -382,6 +423,7 @@ class Review:
             "request": dict(request),
             "learned_from": learned_from,
             "edits": list(edits),
+            "remembered": to_remember(summary),
         }
         event = self.store.put_rules(who, cause, json.dumps(payload, ensure_ascii=False))
         if cause != "edited":

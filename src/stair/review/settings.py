@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
+from stair.columns import Lists
 from stair.errors import StairError
 from stair.intake import Given
 from stair.learn import METHODS, Learner
 from stair.review.jobs import Say
 
+LISTS: Final = {"min_rows_per_value": "min_rows", "max_values": "max_values"}
 NEEDED: Final = ("method", "min_score", "max_rule_length")
 OTHERS: Final = ("max_total_length", "n_partitions", "locality", "floor_on", "random_state",
                  "min_outliers", "effort", "time_limit")  # fmt: skip
@@ -19,10 +21,11 @@ OTHERS: Final = ("max_total_length", "n_partitions", "locality", "floor_on", "ra
 def learner(given: Given, settings: Mapping[str, Any], say: Say) -> Learner:
     """The learner that these settings describe; those that are not named have their defaults."""
     others = {name: settings[name] for name in OTHERS if name in settings}
+    lists = {own: settings[name] for name, own in LISTS.items() if name in settings}
     return Learner(
         given.schema, str(settings["method"]), float(settings["min_score"]),
         int(settings["max_rule_length"]), labels=given.verdict, say=say,
-        **{"max_total_length": None, **others},
+        lists=Lists(**lists), **{"max_total_length": None, **others},
     )  # fmt: skip
 
 
@@ -35,6 +38,9 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         value = settings.get(name)
         if name in settings and not _fits(value, hints[name]):
             raise StairError(f"the rules have the setting {name} = {str(value)[:40]!r}")
+    for name in LISTS:
+        if not _fits(settings.get(name, 1), int) or settings.get(name, 1) < 1:
+            raise StairError(f"the rules have the setting {name} = {str(settings[name])[:40]!r}")
     if settings["method"] not in METHODS or settings["min_score"] > 1:
         raise StairError("the rules have a method or a floor that there is not")
     if settings["max_rule_length"] < 1:

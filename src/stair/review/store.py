@@ -99,8 +99,9 @@ class Store:
         return self._append([made, *withdrawn], key)[0]
 
     def decide_rows(
-        self, who: str, rows: Sequence[int], verdict: Verdict, *, note: str = "", key: str = ""
-    ) -> list[Event]:
+        self, who: str, rows: Sequence[int], verdict: Verdict, *, note: str = "", key: str = "",
+        payload: str = "",
+    ) -> list[Event]:  # fmt: skip
         """One verdict about single rows, stored and undone all at once."""
         numbers = [int(row) for row in rows]
         if not 1 <= len(numbers) <= MOST_ROWS:
@@ -110,7 +111,7 @@ class Store:
         if not 0 <= min(numbers) <= max(numbers) <= LARGEST:
             raise StairError(f"no row has the number {min(numbers)}; they are counted from 0.")
         return self._append(
-            [Event(0, "", who, "row", str(row), verdict, note, "", 1, "", None)
+            [Event(0, "", who, "row", str(row), verdict, note, "", 1, payload, None)
              for row in dict.fromkeys(numbers)], key,
         )  # fmt: skip
 

@@ -21,10 +21,10 @@
     name();
   });
 
-  // Sorting: shortest first for length, largest first for the rest; the rule's number breaks ties.
+  // Sorting, within each kind: shortest first for length, largest first for the rest; the rule's number breaks ties.
   byId("sort").addEventListener("change", (event) => {
     const key = event.target.value;
-    const sign = key === "length" ? 1 : -1;
+    const sign = key === "length" || key === "number" ? 1 : -1;
     for (const list of lists) {
       const items = [...list.children];
       items.sort((a, b) => sign * (a.dataset[key] - b.dataset[key]) || a.dataset.number - b.dataset.number);
@@ -42,6 +42,9 @@
       card.hidden = !fits;
       found += fits;
     }
+    for (const kind of document.querySelectorAll(".kind")) {
+      kind.hidden = wanted.length > 0 && !kind.querySelector("li.rule:not([hidden])");
+    }
     if (fold && wanted.length) fold.open = [...fold.querySelectorAll("li.rule")].some((card) => !card.hidden);
     byId("found").textContent = wanted.length ? `${found} of ${cards.length} rules` : "";
   });
@@ -49,7 +52,10 @@
   const all = byId("all");
   all.addEventListener("click", () => {
     const open = all.getAttribute("aria-pressed") !== "true";
-    for (const each of document.querySelectorAll("[data-list]:first-of-type > li > details")) each.open = open;
+    for (const each of cards.filter((card) => !card.closest(".fold"))) {
+      const details = each.querySelector("details");
+      if (details) details.open = open;
+    }
     all.setAttribute("aria-pressed", String(open));
     all.textContent = open ? "Close all" : "Open all";
   });

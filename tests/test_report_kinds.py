@@ -347,3 +347,16 @@ def test_the_check_of_a_damaged_file_is_refused() -> None:
                         ("chance", float("nan"))):  # fmt: skip
         with pytest.raises(ValueError, match=r"check is of other rules|no number"):
             _check({**found, name: value}, 1, 0)
+
+
+def test_kinds_with_few_rows_are_told_and_not_checked() -> None:
+    """Six rows are enough for rules, and too few to keep two of them aside: that was an error about
+    kinds without rows, raised by a fold of the check."""
+    X = np.random.default_rng(0).normal(size=(212, 3))
+    X[200:206, 0] += 8
+    X[206:, 1] += 8
+    y = np.array(["none"] * 200 + ["a"] * 6 + ["b"] * 6)
+    found = summarize(X, labels=y)
+    assert found.floor_reached
+    assert found.check is None
+    assert "Not checked on rows kept aside: no kind of outlier has rows enough" in found.to_text()

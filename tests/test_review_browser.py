@@ -586,9 +586,7 @@ def test_rows_are_sorted_found_turned_and_judged(watch: Watch, shared: Command) 
     page.locator("th[aria-sort=ascending]").wait_for()
     page.locator(".sort", has_text="amount").click()
     page.locator("th[aria-sort=descending]").wait_for()
-    amounts = [
-        float(text) for text in page.locator("table.rows td.n:nth-child(6)").all_inner_texts()
-    ]
+    amounts = [float(text) for text in page.locator("table.rows td.own.n").all_inner_texts()]
     assert amounts == sorted(amounts, reverse=True)
     assert len(amounts) == 50
     page.locator("#rows-after").click()

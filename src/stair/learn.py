@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -15,7 +16,7 @@ from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
 from stair.grow import Step, grow, leaves_of
-from stair.kinds import Kind, learn_kinds
+from stair.kinds import FEWEST, Kind, learn_kinds
 from stair.labels import Labels
 from stair.local import LocalRuleSet
 from stair.localize import LOCALITY, MOST_DRAWS, local_rules
@@ -316,6 +317,10 @@ def check_rules(
             f"{fewest}"
         )
 
+    if labels.negative is not None:
+        largest = int(np.delete(np.bincount(codes), labels.negative).max(initial=0))
+        if largest - math.ceil(largest / folds) < FEWEST:
+            return "no kind of outlier has rows enough to keep some of them aside"
     tell = _Always(learn.say, "")
 
     def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:

@@ -35,6 +35,34 @@ class Lists(NamedTuple):
 LISTS: Final = Lists()
 
 
+# What the values are called that a clause may not name.
+ANY_OTHER: Final = "any other (rare)"
+
+
+def namable(
+    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]] | None, lists: Lists
+) -> NDArray[np.intp]:
+    """The categories, by their places, that a clause may name, from the rows that have each and the
+    wanted ones among them. A name that few rows have is a memory of these rows, and so is a long
+    list: those are kept that differ most in their shares of the wanted rows and of the others; the
+    most frequent ones where nobody knows the wanted rows."""
+    own = np.arange(len(n_rows))
+    if n_rows.sum() > FEW_ROWS:
+        own = np.flatnonzero(n_rows >= lists.min_rows)
+    if len(own) > lists.max_values:
+        tells = n_rows
+        if wanted is not None:
+            others = n_rows - wanted
+            # In whole numbers, so that ties are ties: the value that sorts first is kept.
+            tells = np.abs(
+                wanted.astype(object) * int(others.sum())
+                - others.astype(object) * int(wanted.sum())
+            )
+        first = sorted(own.tolist(), key=lambda k: (-tells[k], k))[: lists.max_values]
+        own = np.array(sorted(first), dtype=np.intp)
+    return own
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A column of numbers, whose codes are the numbers themselves."""
@@ -79,12 +107,22 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """A column of categories, whose codes are places in `values`."""
+    """A column of categories, whose codes are places in `values`.
+
+    With `has_others` the code after the last of them stands for any other value. It has no name, so
+    that it is always on the side that is not listed.
+    """
 
     name: str
     attribute: int
     values: tuple[Any, ...]
+    has_others: bool = False
     is_ordered: ClassVar[bool] = False
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        return len(self.values) + self.has_others
 
     @property
     def is_closed(self) -> bool:
@@ -94,7 +132,8 @@ class Categories:
     def divide(
         self, left: Sequence[int], right: Sequence[int], missing_left: bool | None
     ) -> tuple[Clause, Clause]:
-        """The clauses for two sets of codes; the shorter list is written, the other negated."""
+        """The clauses for two sets of codes; the shorter list is written, the other negated, but
+        for a list with values that cannot be named."""
         if self.is_closed:
             names = [tuple(self.values[k] for k in side) for side in (left, right)]
             if all(names):
@@ -103,6 +142,8 @@ class Categories:
                     Among(self.name, names[1], missing=missing_left is False),
                 )
         left_is_named = len(left) <= len(right)
+        if self.has_others and len(self.values) in (*left, *right):
+            left_is_named = len(self.values) in right
         named = tuple(self.values[k] for k in (left if left_is_named else right))
         return (
             Among(self.name, named, not left_is_named, missing_left is True),

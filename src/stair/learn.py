@@ -92,6 +92,8 @@ class Learner:
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
             "max_total_length": self.max_total_length,
+            "min_rows_per_value": self.lists.min_rows,
+            "max_values": self.lists.max_values,
         }
         if self.method == "local":
             found |= {
@@ -104,8 +106,6 @@ class Learner:
                 "min_outliers": self.min_outliers,
                 "effort": self.effort,
                 "time_limit": self.time_limit,
-                "min_rows_per_value": self.lists.min_rows,
-                "max_values": self.lists.max_values,
             }
         return found
 
@@ -128,7 +128,7 @@ class Learner:
         weights: NDArray[np.float64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         self.say("distilling")
         found = distill(
             table.columns,
@@ -146,7 +146,6 @@ class Learner:
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
-            lists=self.lists,
             say=self.say,
         )
         certificate = Certificate(
@@ -190,7 +189,7 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         if self.max_total_length is not None:
             raise StairError("method refined has no limit on the total length; leave it out")
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         n_classes = len(self.labels.classes)
         leaves, default, growth = shortest_tree(
             lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
@@ -207,7 +206,7 @@ class Learner:
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
         growth = grow(
             engine,
@@ -223,7 +222,7 @@ class Learner:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
-            encode(self.schema, values, codes),
+            encode(self.schema, values, codes, lists=self.lists),
             codes,
             self.labels.classes,
             positive=self.labels.positive,
@@ -251,7 +250,7 @@ class Learner:
                 "are not; exclude them or use method stair"
             )
         self.say(f"learning: {self.method}")
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         columns = [c for c in table.columns if isinstance(c, Numbers | Binned)]
         settings: dict[str, Any] = {
             "positive": self.labels.positive,

@@ -375,6 +375,7 @@ def summarize(
             exclude=io.named(exclude), kinds=kinds, time_parts=time_parts,
             validate=validate or 0, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
+            lists=Lists(min_rows_per_value, max_values),
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
                     "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
         )  # fmt: skip

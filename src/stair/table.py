@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast, get_args
 
 import numpy as np
@@ -19,14 +19,17 @@ from numpy.typing import NDArray
 from stair.clauses import folded, value_order
 from stair.columns import (
     FEW_ROWS,
+    LISTS,
     ROWS_A_VALUE,
     Absence,
     Binned,
     Categories,
     Column,
+    Lists,
     Numbers,
     Term,
     Times,
+    namable,
 )
 from stair.conversion import EXACT, Part, is_missing, type_of_column
 from stair.errors import StairError, no_such_column
@@ -243,8 +246,11 @@ def encode(
     values: Values,
     labels: NDArray[np.int32],
     max_terms: int = MAX_TERMS,
+    lists: Lists = LISTS,
 ) -> Table:
-    """Fields as columns of codes. The labels help to choose a text's terms, and nothing else."""
+    """Fields as columns of codes. The labels help to choose the terms of a text and the values of a
+    category that may be named, and nothing else."""
+    usual = np.bincount(labels).argmax() if len(labels) else 0
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
 
@@ -263,7 +269,7 @@ def encode(
             add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
-            add(Categories(name, attribute, names), code)
+            add(*_named(Categories(name, attribute, names), code, labels != usual, lists))
         else:
             for term, code in _terms(array, labels, max_terms):
                 add(Term(name, attribute, term), code)
@@ -300,6 +306,27 @@ def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.fl
     place: dict[Any, float] = {v: float(k) for k, v in enumerate(names)}
     place[None] = math.nan
     return tuple(names), np.fromiter(map(place.__getitem__, listed), np.float64, len(listed))
+
+
+def _named(
+    column: Categories, code: NDArray[np.float64], is_wanted: NDArray[np.bool_], lists: Lists
+) -> tuple[Column, NDArray[np.float64]]:
+    """A column in which all values that may not be named are one."""
+    size = len(column.values)
+    if column.is_closed:
+        return column, code
+    here = ~np.isnan(code)
+    places = code[here].astype(np.intp)
+    n_rows = np.bincount(places, minlength=size)
+    own = namable(n_rows, np.bincount(places[is_wanted[here]], minlength=size), lists)
+    if len(own) == size:
+        return column, code
+    new = np.full(size, float(len(own)))
+    new[own] = np.arange(len(own))
+    code = code.copy()
+    code[here] = new[places]
+    values = tuple(column.values[k] for k in own.tolist())
+    return replace(column, values=values, has_others=True), code
 
 
 def _terms(

@@ -21,6 +21,10 @@ from stair.names import name_order
 ROWS_A_VALUE: Final = 5
 # The most values that one clause may list, by default.
 MOST_VALUES: Final = 12
+# A value is frequent from this share of the rows on.
+OFTEN_SHARE: Final = 0.01
+# Of many values one that would differ as much by chance, so often, tells nothing.
+CHANCE: Final = 0.05
 # Up to so many rows nothing can be said of that.
 FEW_ROWS: Final = 20
 
@@ -33,6 +37,21 @@ class Lists(NamedTuple):
 
 
 LISTS: Final = Lists()
+
+
+def _tell_something(
+    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]], share: float
+) -> NDArray[np.bool_]:
+    """Of many values those that are frequent, and those whose share of wanted rows is not what some
+    of so many would have by chance (Chernoff's bound): 600 names with 7 rows each have a few that
+    are all wanted rows, and these are other names next week."""
+    own = np.clip(wanted / n_rows, 1e-12, 1 - 1e-12)
+    all_ = min(max(share, 1e-12), 1 - 1e-12)
+    apart = own * np.log(own / all_) + (1 - own) * np.log((1 - own) / (1 - all_))
+    chance = np.exp(-n_rows * apart) * len(n_rows)
+    frequent = n_rows >= OFTEN_SHARE * n_rows.sum()
+    told: NDArray[np.bool_] = frequent | (chance < CHANCE)
+    return told
 
 
 # What the values are called that a clause may not name.
@@ -53,6 +72,7 @@ def namable(
         tells = n_rows
         if wanted is not None:
             others = n_rows - wanted
+            own = own[_tell_something(n_rows[own], wanted[own], int(wanted.sum()) / n_rows.sum())]
             # In whole numbers, so that ties are ties: the value that sorts first is kept.
             tells = np.abs(
                 wanted.astype(object) * int(others.sum())

@@ -20,6 +20,7 @@ from stair.clauses import folded, value_order
 from stair.columns import (
     FEW_ROWS,
     LISTS,
+    OFTEN_SHARE,
     ROWS_A_VALUE,
     Absence,
     Binned,
@@ -44,9 +45,8 @@ MAX_TERMS: Final = 50
 WORDS_IN_TEXT: Final = 3.0
 
 # A column of categories most of whose rows have rare values is an identifier, unless some values
-# come again and again: that many rows each, and so many together.
+# come again and again: that many rows each, and OFTEN_SHARE together.
 OFTEN: Final = 10
-OFTEN_SHARE: Final = 0.01
 
 # The shape of a time; whether there is such a day is another question.
 ISO_TIME = re.compile(

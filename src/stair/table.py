@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
-    FEW_ROWS,
     LISTS,
-    OFTEN_SHARE,
-    ROWS_A_VALUE,
     Absence,
     Binned,
     Categories,
@@ -32,8 +29,9 @@ from stair.columns import (
     Times,
     namable,
 )
-from stair.conversion import EXACT, Part, is_missing, type_of_column
+from stair.conversion import EXACT, MEASURES, Part, is_missing, type_of_column
 from stair.errors import StairError, no_such_column
+from stair.identifiers import expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
 from stair.names import in_name_order
@@ -43,10 +41,6 @@ from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 MAX_TERMS: Final = 50
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
-
-# A column of categories most of whose rows have rare values is an identifier, unless some values
-# come again and again: that many rows each, and OFTEN_SHARE together.
-OFTEN: Final = 10
 
 # The shape of a time; whether there is such a day is another question.
 ISO_TIME = re.compile(
@@ -71,7 +65,7 @@ def choose_fields(
         table,
         lambda name: _kind_of(table[name]),
         lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
-        lambda name, kind: _why_useless(table[name], was.get(name, ""), kind),
+        lambda name, kind: _why_useless(name, table[name], was.get(name, ""), kind),
         include=include,
         exclude=exclude,
         kinds=kinds,
@@ -170,7 +164,7 @@ def are_times(texts: Collection[str]) -> bool:
     return sum(moment(text) is not None for text in texts) >= TRUE_TIMES * len(texts)
 
 
-def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
+def _why_useless(name: str, raw: NDArray[Any], was: str, kind: str) -> str | None:
     """Why a column cannot help: constant, empty, or an identifier; None where it can."""
     if was == "described":
         return "its values are lists, records or of several types"
@@ -179,6 +173,9 @@ def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     if n_seen == 0:
         return "all values are missing"
     seen = raw if n_seen == len(raw) else raw[~missing]
+    if kind == "number" and was not in MEASURES and _may_be_key(name, raw, n_seen):
+        if (why := _why_key(name, seen)) is not None:
+            return why
     if kind in ("number", "time") and raw.dtype.kind != "O":
         constant = bool((seen == seen[0]).all())
     else:
@@ -189,18 +186,23 @@ def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 
-def why_identifier(counts: Collection[int]) -> str | None:
-    """Why a column whose values occur so many times each is an identifier: a list of its values
-    would be a memory of these rows. None where it is none."""
-    n_rows = sum(counts)
-    if n_rows <= FEW_ROWS:
+def _may_be_key(name: str, raw: NDArray[Any], n_seen: int) -> bool:
+    """Whether whole numbers are held as such: as floats only where some are missing, or where the
+    name says what they are."""
+    is_float = raw.dtype.kind == "f"
+    if is_float and n_seen == len(raw) and not has_key_name(name):
+        return False
+    return raw.dtype.kind in "iu" or whole_numbers(raw)
+
+
+def _why_key(name: str, seen: NDArray[Any]) -> str | None:
+    """Why whole numbers that are all there are a key."""
+    values, counts = np.unique(seen, return_counts=True)
+    if (why := why_identifier(counts.tolist())) is None:
         return None
-    is_rare = 2 * sum(n for n in counts if n < ROWS_A_VALUE) > n_rows
-    if not is_rare or sum(n for n in counts if n >= OFTEN) >= OFTEN_SHARE * n_rows:
-        return None
-    if len(counts) == n_rows:
-        return "all values differ"
-    return f"values hardly repeat, {len(counts):,} different ones in {n_rows:,} rows"
+    low, high = int(values[0]), int(values[-1])
+    pairs = expected_pairs(len(seen), low, high)
+    return why if is_key(name, low, high, len(seen) - len(values), pairs) else None
 
 
 # --- tables of codes --------------------------------------------------------------------------

@@ -39,6 +39,14 @@ EXACT: Final = 2**53
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 _ZONE = re.compile(r":[^ ]*(Z|[+-][0-9]{2}:[0-9]{2})\s*$")
+# Words for a value that is not there, where numbers are expected.
+MARKERS: Final = frozenset(
+    ("", "n/a", "na", "n.a.", "n.a", "#n/a", "nan", "none", "null", "nil", "-", "--", "---", ".",
+     "?", "??", "unknown", "unk", "undefined", "missing", "not available", "not applicable", "tbd")
+)  # fmt: skip
+# Of the texts of a column at least this share must be numbers for such words to be none.
+TRUE_NUMBERS: Final = 0.95
+
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -58,7 +66,8 @@ def type_of_column(raw: Array, was: str, kind: str) -> str:
     if kind == "number":
         if was in MEASURES:
             return was
-        return "whole" if raw.dtype.kind in "iu" or whole_numbers(raw) else "real"
+        is_whole = raw.dtype.kind in "iu" or whole_numbers(raw) or _are_whole(raw)
+        return "whole" if is_whole else "real"
     if kind == "text":
         return "described" if was == "described" else "text"
     if was in ("duration", "clock", "described"):
@@ -70,6 +79,32 @@ def type_of_column(raw: Array, was: str, kind: str) -> str:
     if raw.dtype.kind == "b":
         return "flag"
     return type_of_values([v for v in raw.tolist() if v is not None])
+
+
+def _are_whole(raw: Array) -> bool:
+    """Whether texts that are numbers, but for words for none, are whole numbers."""
+    texts = [v for v in raw.tolist() if isinstance(v, str)] if raw.dtype.kind == "O" else []
+    numbers = [text for text in texts if not is_marker(text)]
+    return bool(numbers) and all(_WHOLE.fullmatch(text.strip()) for text in numbers)
+
+
+def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
+    """The words for missing values in a column of texts that are numbers but for these, and how
+    often each occurs; None where there are too many, or others."""
+    marks: dict[str, int] = {}
+    for text in texts:
+        if _NUMBER.fullmatch(text.strip()) is None:
+            if is_marker(text):
+                marks[text] = marks.get(text, 0) + 1
+            else:
+                return None
+    n_numbers = len(texts) - sum(marks.values())
+    return marks if n_numbers >= TRUE_NUMBERS * len(texts) and n_numbers else None
+
+
+def is_marker(text: Any) -> bool:
+    """Whether a text says that there is no number: n/a, unknown, ?"""
+    return isinstance(text, str) and text.strip().lower() in MARKERS
 
 
 def is_missing(raw: Array) -> NDArray[np.bool_]:
@@ -96,6 +131,7 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
     unread: list[Any] = []
     listed = [_number(v, unread) for v in raw.tolist()]
     if unread:
+        strict = strict and not all(map(is_marker, unread))
         _check_some_are_read(name, listed, unread, "numbers", strict)
     return exact_numbers(listed), len(unread)
 

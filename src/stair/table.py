@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from stair.columns import (
     Times,
     namable,
 )
-from stair.conversion import EXACT, MEASURES, Part, is_missing, type_of_column
+from stair.conversion import EXACT, MEASURES, Part, is_missing, marked_numbers, type_of_column
 from stair.errors import StairError, no_such_column
 from stair.identifiers import expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
@@ -122,6 +123,25 @@ def fields_among(
     return tuple(fields), left_out
 
 
+def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
+    """Which columns of text are read as numbers, and what counts as missing there."""
+    found = []
+    for each in fields:
+        raw = frame.columns[each.source]
+        if each.kind != "number" or each.part is not None or raw.dtype.kind != "O":
+            continue
+        marks = marked_numbers([v for v in raw.tolist() if isinstance(v, str)])
+        if marks:
+            words = " and ".join(f'"{mark}"' for mark in sorted(marks)[:4])
+            n_rows = sum(marks.values())
+            option = shlex.quote(f"{each.source}=category")
+            found.append(
+                f'"{each.source}" is read as numbers, and {words} as missing ({n_rows:,} '
+                f"row{'s' * (n_rows != 1)}); --kind {option} reads it as names"
+            )
+    return found
+
+
 def _check_names(known: Collection[str], names: Iterable[str]) -> None:
     for name in names:
         if name not in known:
@@ -146,6 +166,8 @@ def _kind_of(raw: NDArray[Any]) -> Kind:
         return "number" if whole_numbers(raw) else "category"
     if are_times(set(texts)):
         return "time"
+    if marked_numbers(texts) is not None:
+        return "number"
     words = sum(len(text.split()) for text in texts) / len(texts)
     return "text" if words >= WORDS_IN_TEXT and len(set(texts)) > 20 else "category"
 
@@ -173,9 +195,9 @@ def _why_useless(name: str, raw: NDArray[Any], was: str, kind: str) -> str | Non
     if n_seen == 0:
         return "all values are missing"
     seen = raw if n_seen == len(raw) else raw[~missing]
-    if kind == "number" and was not in MEASURES and _may_be_key(name, raw, n_seen):
-        if (why := _why_key(name, seen)) is not None:
-            return why
+    is_plain = kind == "number" and was not in MEASURES
+    if is_plain and _may_be_key(name, raw, n_seen) and (why := _why_key(name, seen)) is not None:
+        return why
     if kind in ("number", "time") and raw.dtype.kind != "O":
         constant = bool((seen == seen[0]).all())
     else:

@@ -12,14 +12,17 @@ from stair.io.arrays import named
 from stair.io.copying import write_with
 from stair.io.frame import Frame
 from stair.io.objects import from_object
-from stair.io.reading import column_names, read
+from stair.io.reading import column_names, is_text_file, read
+from stair.io.values import codes_of
 from stair.io.writing import atomic_write, write_table, written_as
 
 __all__ = [
     "Frame",
     "atomic_write",
+    "codes_of",
     "column_names",
     "from_object",
+    "is_text_file",
     "named",
     "read",
     "write_table",

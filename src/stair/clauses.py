@@ -94,6 +94,11 @@ class Interval:
         object.__setattr__(self, "high", math.inf)
 
     @property
+    def attribute(self) -> str:
+        """What counts as one attribute in the length of a rule."""
+        return self.feature
+
+    @property
     def n_bounds(self) -> int:
         """How many numbers a person has to read."""
         return math.isfinite(self.low) + math.isfinite(self.high)
@@ -201,6 +206,10 @@ class Period:
             object.__setattr__(self, "until", END)
 
     @property
+    def attribute(self) -> str:
+        return self.feature
+
+    @property
     def n_bounds(self) -> int:
         return int(self.after != BEGINNING) + int(self.until != END)
 
@@ -271,16 +280,22 @@ class Among:
     """x is one of `values`, or none of them where `negated`.
 
     A value that was never seen is on the negated side. Without values the clause is about
-    missing values alone: "is missing", or negated "is not missing".
+    missing values alone: "is missing", or negated "is not missing". Values that are networks are
+    `of` a column of addresses, whose name is then the one that is said.
     """
 
     feature: str
     values: tuple[str | int | float | bool, ...] = ()
     negated: bool = False
     missing: bool = False
+    of: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(sorted(set(self.values), key=value_order)))
+
+    @property
+    def attribute(self) -> str:
+        return self.of or self.feature
 
     @property
     def n_bounds(self) -> int:
@@ -311,10 +326,11 @@ class Among:
             tuple(both),
             self.negated and other.negated,
             self.missing and other.missing,
+            self.of,
         )
 
     def __str__(self) -> str:
-        name = name_in_words(self.feature)
+        name = name_in_words(self.attribute)
         if not self.values:
             if self.negated:
                 return f"{name} is anything" if self.missing else f"{name} is not missing"
@@ -326,6 +342,10 @@ class Among:
             return "missing" if self.missing else "not missing"
         words = [value_in_words(value) for value in self.values]
         tail = " or missing" if self.missing else ""
+        if self.of:
+            more = [f"… {len(words) - LISTED} more"] if len(words) > LISTED + 1 else []
+            named = " or ".join([*map(str, self.values[: LISTED if more else None]), *more])
+            return f"{'not in' if self.negated else 'in'} {named}{tail}"
         if len(words) == 1:
             return f"{'≠' if self.negated else '='} {words[0]}{tail}"
         if len(words) > LISTED + 1:
@@ -333,7 +353,9 @@ class Among:
         return f"{'not in' if self.negated else 'in'} {{{', '.join(words)}}}{tail}"
 
     def value_in_words(self, value: Any) -> str | None:
-        return None if _is_missing(value) else value_in_words(value)
+        if _is_missing(value):
+            return None
+        return str(value) if self.of else value_in_words(value)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -370,6 +392,10 @@ class Mentions:
     feature: str
     term: str
     present: bool = True
+
+    @property
+    def attribute(self) -> str:
+        return self.feature
 
     @property
     def n_bounds(self) -> int:
@@ -435,14 +461,15 @@ def add_clause(
 
 def reason(clause: Clause, value: Any) -> str:
     """The clause with the value that met it: "amount 5200 > 4180"."""
-    name = name_in_words(clause.feature)
+    name = name_in_words(clause.attribute)
     here = clause.value_in_words(value)
     if here is None:
         return f"{name} is missing" if not isinstance(clause, Mentions) else str(clause)
+    joint = "in" if isinstance(clause, Among) and clause.of else "="
     if isinstance(clause, Among) and clause.values and not clause.negated:
-        return f"{name} = {here}"
+        return f"{name} {joint} {here}"
     if isinstance(clause, Among):
-        return f"{name} = {here}, {_wanted(clause)}"
+        return f"{name} {joint} {here}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
     wanted = _wanted(clause)
@@ -451,11 +478,11 @@ def reason(clause: Clause, value: Any) -> str:
 
 def objection(clause: Clause, value: Any) -> str:
     """Why a value does not meet the clause: "amount 12, not > 4180"."""
-    name = name_in_words(clause.feature)
+    name = name_in_words(clause.attribute)
     here = clause.value_in_words(value)
     if here is None:
         return f"{name} is missing, not {_wanted(clause)}"
-    joint = " =" if isinstance(clause, Among) else ""
+    joint = "" if not isinstance(clause, Among) else " in" if clause.of else " ="
     return f"{name}{joint} {here}, not {_wanted(clause)}".replace("not not ", "")
 
 

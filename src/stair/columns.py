@@ -137,6 +137,7 @@ class Categories:
     attribute: int
     values: tuple[Any, ...]
     has_others: bool = False
+    of: str = ""  # the column of addresses, where the values are networks
     is_ordered: ClassVar[bool] = False
 
     @property
@@ -158,17 +159,21 @@ class Categories:
             names = [tuple(self.values[k] for k in side) for side in (left, right)]
             if all(names):
                 return (
-                    Among(self.name, names[0], missing=missing_left is True),
-                    Among(self.name, names[1], missing=missing_left is False),
+                    self.among(names[0], missing=missing_left is True),
+                    self.among(names[1], missing=missing_left is False),
                 )
         left_is_named = len(left) <= len(right)
         if self.has_others and len(self.values) in (*left, *right):
             left_is_named = len(self.values) in right
         named = tuple(self.values[k] for k in (left if left_is_named else right))
         return (
-            Among(self.name, named, not left_is_named, missing_left is True),
-            Among(self.name, named, left_is_named, missing_left is False),
+            self.among(named, not left_is_named, missing_left is True),
+            self.among(named, left_is_named, missing_left is False),
         )
+
+    def among(self, values: tuple[Any, ...], negated: bool = False, missing: bool = False) -> Among:
+        """The clause that lists these values."""
+        return Among(self.name, values, negated, missing, self.of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +232,24 @@ class Binned:
 Column: TypeAlias = Numbers | Times | Categories | Term | Absence | Binned
 
 
+def network_order(column: Column) -> int:
+    """Narrow networks before wide ones, after all that is no network."""
+    if not isinstance(column, Categories) or not column.of:
+        return 0
+    widths = [int(str(network).partition("/")[2]) for network in column.values[:1]]
+    return 33 - max(widths, default=0)
+
+
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:
-    """Columns by name, and the terms of one text by theirs; its absence comes first."""
-    texts = [column.term if isinstance(column, Term) else "" for column in columns]
-    keys = [(name_order(c.name), name_order(text)) for c, text in zip(columns, texts, strict=True)]
+    """Columns by name, and the terms of one text by theirs; its absence comes first, and so do the
+    narrow networks of an address."""
+    keys = []
+    for column in columns:
+        text = column.term if isinstance(column, Term) else ""
+        is_network = isinstance(column, Categories) and column.of
+        keys.append(
+            (name_order(is_network or column.name), network_order(column), name_order(text))
+        )
     return np.array(sorted(range(len(columns)), key=keys.__getitem__), dtype=np.int64)
 
 

@@ -18,7 +18,7 @@ from stair.io.arrays import Truth
 from stair.io.values import moment, whole_numbers
 
 Array: TypeAlias = NDArray[Any]
-Part: TypeAlias = Literal["hour", "weekday"]
+Part: TypeAlias = Literal["hour", "weekday", "/8", "/16", "/24"]
 Spelling: TypeAlias = Callable[[bool], str]
 
 # Of which type the values of a field may be, the usual one first.
@@ -33,11 +33,19 @@ MEASURES: Final = {"duration": "durations", "clock": "times of the day"}
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+TIME_PARTS: Final[tuple[Part, ...]] = ("hour", "weekday")
+# The networks of an IPv4 address, and how many of its four numbers each keeps.
+NETWORKS: Final[Mapping[Part, int]] = {"/8": 1, "/16": 2, "/24": 3}
+
 # Whole numbers up to here are exact as 64-bit floats.
 EXACT: Final = 2**53
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+# An IPv4 address in its one usual form: no leading zeros, no blanks, no ports.
+ADDRESS: Final = rf"{_BYTE}([.]{_BYTE}){{3}}"
+_ADDRESS = re.compile(ADDRESS)
 _ZONE = re.compile(r":[^ ]*(Z|[+-][0-9]{2}:[0-9]{2})\s*$")
 # Words for a value that is not there, where numbers are expected.
 MARKERS: Final = frozenset(
@@ -288,6 +296,24 @@ _CATEGORIES: Final[dict[str, Callable[[Array, Spelling], Array]]] = {
 def as_category(raw: Array, type_: str, spelled: Spelling) -> Array:
     """Categories of a type; `spelled` says how true and false are written where that is text."""
     return _CATEGORIES[type_](raw, spelled)
+
+
+def network_of(address: Any, part: Part | None) -> str | None:
+    """The network that an IPv4 address is in, such as 205.174.165.0/24; None for all else."""
+    assert part is not None
+    if not isinstance(address, str) or _ADDRESS.fullmatch(address) is None:
+        return None
+    kept = address.split(".")[: NETWORKS[part]]
+    return ".".join([*kept, *["0"] * (4 - len(kept))]) + part
+
+
+def as_networks(raw: Array, part: Part | None) -> tuple[Array, int]:
+    """The networks of addresses, and how many values are no addresses."""
+    listed = _as_text(raw, lambda truth: str(truth).lower()).tolist()
+    known = {v: network_of(v, part) for v in set(listed)}
+    found = [known[v] for v in listed]
+    unread = sum(v is not None and known[v] is None for v in listed)
+    return _objects(found), unread
 
 
 def part_of(times: NDArray[np.datetime64], part: Part) -> Array:

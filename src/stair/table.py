@@ -12,7 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,21 @@ from stair.columns import (
     Times,
     namable,
 )
-from stair.conversion import EXACT, MEASURES, Part, is_missing, marked_numbers, type_of_column
+from stair.conversion import (
+    EXACT,
+    MEASURES,
+    NETWORKS,
+    TIME_PARTS,
+    Part,
+    is_missing,
+    marked_numbers,
+    network_of,
+    type_of_column,
+)
 from stair.errors import StairError, no_such_column
 from stair.identifiers import expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
-from stair.names import in_name_order
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
@@ -48,6 +57,8 @@ ISO_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+# Of the different values of a column of addresses at least this share must be some.
+TRUE_ADDRESSES: Final = 0.9
 # Of texts that look like times at least this share must be times; the rest is missing then.
 TRUE_TIMES: Final = 0.9
 
@@ -67,6 +78,7 @@ def choose_fields(
         lambda name: _kind_of(table[name]),
         lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
         lambda name, kind: _why_useless(name, table[name], was.get(name, ""), kind),
+        lambda name: address_counts(Counter(v for v in table[name].tolist() if v is not None)),
         include=include,
         exclude=exclude,
         kinds=kinds,
@@ -79,6 +91,7 @@ def fields_among(
     kind_of: Callable[[str], str],
     type_of: Callable[[str, str], str],
     why_useless: Callable[[str, str], str | None],
+    networks_of: Callable[[str], Mapping[Part, Collection[int]]],
     *,
     include: Collection[str] | None,
     exclude: Collection[str],
@@ -87,7 +100,9 @@ def fields_among(
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of columns by what is known of them, whether their rows are here or not.
 
-    A column that somebody names in `include` or `kinds` is never left out by itself.
+    Addresses are also, or only, used as the networks that they are in; `networks_of` says how many
+    rows each network has. A column that somebody names in `include` or `kinds` is never left out by
+    itself.
     """
     kinds = dict(kinds or {})
     _check_names(names, (*(include or ()), *exclude, *kinds))
@@ -105,15 +120,24 @@ def fields_among(
         wanted = include is not None or name in kinds
         kind = cast(Kind, kinds.get(name) or kind_of(name))
         why = None if wanted else why_useless(name, kind)
-        if why is not None:
-            left_out[name] = why
-            continue
         own = type_of(name, kind)
-        fields.append(Field(name, kind, name, type=own))
+        networks: list[Part] = []
+        if kind == "category" and own == "text" and name not in kinds:
+            networks = _telling_networks(networks_of(name))
+        if why is not None:
+            left_out[name] = "addresses: used as networks" if networks else why
+        else:
+            fields.append(Field(name, kind, name, type=own))
+        fields += [
+            Field(new_name(f"{name}{part}", names), "category", name, part, own)
+            for part in networks
+        ]
+        if why is not None:
+            continue
         if kind == "time" and time_parts:
             fields += [
                 Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own)
-                for part in get_args(Part)
+                for part in TIME_PARTS
             ]
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
@@ -121,6 +145,32 @@ def fields_among(
             f"no column is left to explain the labels with ({reasons or 'none given'})"
         )
     return tuple(fields), left_out
+
+
+def address_counts(counts: Mapping[Any, int]) -> dict[Part, list[int]]:
+    """How many rows the networks of each size have, where nearly all different values of a column
+    are IPv4 addresses; nothing where they are not."""
+    n_addresses = sum(network_of(value, "/8") is not None for value in counts)
+    if not n_addresses or n_addresses < TRUE_ADDRESSES * len(counts):
+        return {}
+    found: dict[Part, list[int]] = {}
+    for part in NETWORKS:
+        rows: Counter[str] = Counter()
+        for value, n in counts.items():
+            if (network := network_of(value, part)) is not None:
+                rows[network] += n
+        found[part] = list(rows.values())
+    return found
+
+
+def _telling_networks(rows: Mapping[Part, Collection[int]]) -> list[Part]:
+    """The sizes of networks of which there are several that repeat."""
+    return [part for part, counts in rows.items() if len(counts) > 1 and not why_identifier(counts)]
+
+
+def source_of_networks(field: Field) -> str:
+    """The column of addresses whose networks a field has; else nothing."""
+    return field.source if field.part in NETWORKS else ""
 
 
 def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
@@ -282,8 +332,9 @@ def encode(
         columns.append(column)
         codes.append(code)
 
-    for attribute in in_name_order(schema.names):  # what is equally good is chosen by name
-        field = schema.fields[attribute]
+    attributes = schema.attributes
+    for place in schema.in_order():  # what is equally good is chosen by name
+        field, attribute = schema.fields[place], attributes[place]
         array, name = values[field.name], field.name
         if field.kind == "number":
             add(*_ranked(Numbers(name, attribute), array, is_missing(array)))
@@ -293,7 +344,8 @@ def encode(
             add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
-            add(*_named(Categories(name, attribute, names), code, labels != usual, lists))
+            column = Categories(name, attribute, names, of=source_of_networks(field))
+            add(*_named(column, code, labels != usual, lists))
         else:
             for term, code in _terms(array, labels, max_terms):
                 add(Term(name, attribute, term), code)

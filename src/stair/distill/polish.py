@@ -165,4 +165,4 @@ def _among(
     if not np.isin(no if negated else yes, own).all():
         negated = not negated
     named = (no if negated else yes).astype(np.intp)
-    return Among(column.name, tuple(column.values[k] for k in named.tolist()), negated, missing)
+    return column.among(tuple(column.values[k] for k in named.tolist()), negated, missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import value_order
 from stair.columns import LISTS, Binned, Categories, Column, Lists, Numbers, Times, namable
-from stair.conversion import WEEKDAYS, part_of
+from stair.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, outlier_of_two, read_labels
@@ -63,7 +64,7 @@ def make_coding(
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
     edges: list[tuple[Any, ...]] = []
-    for attribute, field in enumerate(fields):
+    for attribute, field in zip(Schema(tuple(fields)).attributes, fields, strict=True):
         column, bounds = _column(field, attribute, profiles[field.source], n_bins, lists)
         columns.append(column)
         edges.append(tuple(bounds))
@@ -81,6 +82,13 @@ def _column(
     if field.part == "weekday":
         days = sorted(WEEKDAYS, key=value_order)
         return Categories(name, attribute, tuple(days)), days
+    if field.part in NETWORKS:
+        networks = Counter[str]()
+        for address, n in (profile.words or {}).items():
+            if (network := network_of(address, field.part)) is not None:
+                networks[network] += n
+        column, stored = _named(name, attribute, networks, lists)
+        return replace(column, of=field.source), stored
     if field.kind == "number":
         return binned(Numbers(name, attribute), profile.sketch, n_bins)
     if field.kind == "time":
@@ -94,7 +102,7 @@ def _column(
 
 def _named(
     name: str, attribute: int, counts: Mapping[Any, int], lists: Lists
-) -> tuple[Column, Sequence[Any]]:
+) -> tuple[Categories, Sequence[Any]]:
     """Categories, of which those that may not be named share a code, and all of them in order. The
     classes of the rows are not known yet: the most frequent ones are named."""
     ordered = sorted(counts, key=value_order)
@@ -256,7 +264,7 @@ def make_plan(
     coder = Coder(coding, options.label, stored, verdict.codes)
     kinds: dict[str, list[str]] = {}
     for each in fields:
-        kinds.setdefault(each.source, []).append("time" if each.part else each.kind)
+        kinds.setdefault(each.source, []).append("time" if each.part in TIME_PARTS else each.kind)
     read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
     return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read))
 
@@ -271,6 +279,9 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     if isinstance(column, Categories):
         if field.part == "weekday":
             raw = _words(part_of(as_times(raw), "weekday"))
+        elif field.part in NETWORKS:
+            assert isinstance(raw, Words)
+            raw = _networks(raw, field.part)
         places = _places(raw, edges, field.name)
         if column.has_others:
             own = {value: k for k, value in enumerate(column.values)}
@@ -321,6 +332,15 @@ def as_times(raw: Raw) -> NDArray[np.datetime64]:
     times = np.append(times_of(raw.values), NEVER)
     found: NDArray[np.datetime64] = times[raw.codes]
     return found
+
+
+def _networks(raw: Words, part: Part | None) -> Words:
+    """The networks of addresses."""
+    found = [network_of(value, part) for value in raw.values]
+    values = sorted({v for v in found if v is not None})
+    place = {v: k for k, v in enumerate(values)}
+    codes = np.array([*(-1 if v is None else place[v] for v in found), -1], dtype=np.int64)
+    return Words(values, codes[raw.codes])
 
 
 def _words(array: NDArray[Any]) -> Words:

@@ -17,7 +17,14 @@ from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch
 from stair.schema import Field, unread_in_words
-from stair.table import ISO_TIME, TRUE_TIMES, WORDS_IN_TEXT, are_times, fields_among
+from stair.table import (
+    ISO_TIME,
+    TRUE_TIMES,
+    WORDS_IN_TEXT,
+    address_counts,
+    are_times,
+    fields_among,
+)
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 # The different texts of a column are kept up to so many characters together.
@@ -322,6 +329,7 @@ def choose_fields(
         kind_of,
         type_of,
         why_useless,
+        lambda name: {} if as_matrix else address_counts(profiles[name].words or {}),
         include=options.include,
         exclude=options.exclude,
         kinds=options.kinds,

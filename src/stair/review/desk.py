@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from stair import io
-from stair.conversion import TIME_PARTS
 from stair.errors import StairError
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
@@ -169,7 +168,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     if saved is not None:
         own = {f.source: f.kind for f in saved.fields if f.part is None}
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
-        time_parts = time_parts or any(f.part in TIME_PARTS for f in saved.fields)
+        time_parts = time_parts or any(f.part in ("hour", "weekday") for f in saved.fields)
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
     given = take_in(

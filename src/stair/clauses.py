@@ -275,6 +275,10 @@ class Period:
         return cell, allowed
 
 
+def _is_exact_double(value: Any) -> bool:
+    return not isinstance(value, str) and abs(value) <= 2**53
+
+
 @dataclass(frozen=True, slots=True)
 class Among:
     """x is one of `values`, or none of them where `negated`.
@@ -368,17 +372,27 @@ class Among:
         place: dict[Any, int] = {v: k for k, v in enumerate(named)}
         other, missing = len(named), len(named) + 1
         array = np.asarray(values)
+        if array.dtype.kind == "f" and named and all(map(_is_exact_double, named)):
+            numbers = np.array(named, dtype=np.float64)
+            cell = np.minimum(np.searchsorted(numbers, array), other - 1)
+            cell[numbers[cell] != array] = other
+            cell[np.isnan(array)] = missing
+            return cell, Among._allowed(clauses, place)
         listed = array.tolist()
         cell = np.fromiter((place.get(v, other) for v in listed), np.intp, len(listed))
         if array.dtype.kind in "fO":
             gone = np.fromiter((v is None or v != v for v in listed), np.bool_, len(listed))
             cell[gone] = missing
-        allowed = np.empty((len(clauses), len(named) + 2), dtype=np.bool_)
+        return cell, Among._allowed(clauses, place)
+
+    @staticmethod
+    def _allowed(clauses: Sequence[Among], place: Mapping[Any, int]) -> NDArray[np.bool_]:
+        allowed = np.empty((len(clauses), len(place) + 2), dtype=np.bool_)
         for row, clause in zip(allowed, clauses, strict=True):
             row[:-1] = clause.negated
             row[[place[v] for v in clause.values]] = not clause.negated
             row[-1] = clause.missing
-        return cell, allowed
+        return allowed
 
 
 @dataclass(frozen=True, slots=True)

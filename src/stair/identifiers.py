@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from stair.columns import FEW_ROWS, OFTEN_SHARE, ROWS_A_VALUE
@@ -37,6 +37,14 @@ _JOINED: Final = re.compile(
     "(?:user|customer|client|order|record|patient|session|transaction|account|device|item|product|"
     "case|event|flow|trip|ride|ticket|invoice|admission|visit|member|person|employee|object|post)id"
 )
+# The last word of names of numbers that are codes.
+_CODE_WORDS: Final = frozenset(
+    ("port", "code", "status", "zip", "zipcode", "postcode", "type", "class", "protocol", "proto",
+     "category", "channel", "store", "branch", "department", "dept", "error", "errno", "mcc")
+)  # fmt: skip
+# At most so many values have most of the rows where numbers are codes, and they lie so far apart.
+MOST_CODES: Final = 50
+APART: Final = 10
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # The years 2000 to 2100 in seconds since 1970.
 _EPOCH: Final = (946_684_800, 4_102_444_800)
@@ -72,8 +80,28 @@ def expected_pairs(n_rows: int, low: int, high: int) -> float:
     return n_rows * (n_rows - 1) / 2 / (int(high) - int(low) + 1)
 
 
+def are_codes(name: str, values: Sequence[int], counts: Sequence[int]) -> bool:
+    """Whether whole numbers may be names rather than amounts: by their own name, such as port or
+    status; or because a few values, far apart from each other, have most of the rows."""
+    if len(values) < 3:
+        return False
+    if _CODE_WORDS.intersection(words_of(name)[-1:]):
+        return True
+    n_rows = sum(counts)
+    frequent = [v for v, n in zip(values, counts, strict=True) if n >= OFTEN_SHARE * n_rows]
+    n_often = sum(n for n in counts if n >= OFTEN_SHARE * n_rows)
+    if not 3 <= len(frequent) <= MOST_CODES or 2 * n_often < n_rows:
+        return False
+    return frequent[-1] - frequent[0] >= APART * len(frequent)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name in lower case: dst and port of "Dst Port" and dstPort."""
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
 def has_key_name(name: str) -> bool:
-    words = [word.lower() for word in _WORDS.findall(name)]
+    words = words_of(name)
     return bool(words) and (words[-1] in _KEY_WORDS or bool(_JOINED.fullmatch(words[-1])))
 
 

@@ -83,6 +83,7 @@ class Learner:
     lists: Lists = LISTS
     most_trees: int = MOST_TREES  # that refined rules are chosen from
     most_draws: int = MOST_DRAWS  # of partitions to start with
+    list_codes: bool = True  # whether numbers such as ports may be named one by one
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -128,7 +129,7 @@ class Learner:
         weights: NDArray[np.float64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = encode(self.schema, values, codes, lists=self.lists)
+        table = encode(self.schema, values, codes, lists=self.lists, list_codes=self.list_codes)
         self.say("distilling")
         found = distill(
             table.columns,

@@ -141,7 +141,8 @@ class Schema:
             elif isinstance(clause, Period):
                 found[name] = Field(name, "time", name)
             elif isinstance(clause, Among):
-                if clause.values or name not in found:
+                is_number = name in found and found[name].kind == "number"
+                if (clause.values and not is_number) or name not in found:
                     found[name] = Field(name, "category", name, type=type_of_values(clause.values))
             else:
                 found[name] = Field(name, "text", name)

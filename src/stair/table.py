@@ -42,7 +42,7 @@ from stair.conversion import (
     type_of_column,
 )
 from stair.errors import StairError, no_such_column
-from stair.identifiers import expected_pairs, has_key_name, is_key, why_identifier
+from stair.identifiers import are_codes, expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
@@ -321,9 +321,14 @@ def encode(
     labels: NDArray[np.int32],
     max_terms: int = MAX_TERMS,
     lists: Lists = LISTS,
+    *,
+    list_codes: bool = False,
 ) -> Table:
     """Fields as columns of codes. The labels help to choose the terms of a text and the values of a
-    category that may be named, and nothing else."""
+    category that may be named, and nothing else.
+
+    With `list_codes` whole numbers that are codes rather than amounts, such as ports, have a second
+    column, in which single values may be named."""
     usual = np.bincount(labels).argmax() if len(labels) else 0
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
@@ -337,7 +342,14 @@ def encode(
         field, attribute = schema.fields[place], attributes[place]
         array, name = values[field.name], field.name
         if field.kind == "number":
-            add(*_ranked(Numbers(name, attribute), array, is_missing(array)))
+            gone = is_missing(array)
+            add(*_ranked(Numbers(name, attribute), array, gone))
+            if list_codes and field.type == "whole" and field.part is None:
+                numbers, code = _number_codes(array, gone)
+                n_rows = np.bincount(code[~gone].astype(np.intp), minlength=len(numbers))
+                if are_codes(name, numbers, n_rows.tolist()):
+                    column = Categories(name, attribute, numbers)
+                    add(*_named(column, code, labels != usual, lists))
         elif field.kind == "time":
             gone = np.isnat(array)
             whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
@@ -382,6 +394,15 @@ def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.fl
     place: dict[Any, float] = {v: float(k) for k, v in enumerate(names)}
     place[None] = math.nan
     return tuple(names), np.fromiter(map(place.__getitem__, listed), np.float64, len(listed))
+
+
+def _number_codes(
+    array: NDArray[Any], gone: NDArray[np.bool_]
+) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    """Whole numbers as categories."""
+    code = np.full(len(array), math.nan)
+    distinct, code[~gone] = np.unique(array[~gone], return_inverse=True)
+    return tuple(map(int, distinct.tolist())), code
 
 
 def _named(

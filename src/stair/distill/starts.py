@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause, Mentions
+from stair.clauses import Among, Clause, Mentions
 from stair.columns import Absence, Binned, Categories, Column, Term, Times
 from stair.distill.cells import Bins, Box, Cells
 from stair.rules import Leaf
@@ -41,6 +41,9 @@ def boxes_of(cells: Cells, leaves: Sequence[Leaf]) -> list[tuple[Box, int]]:
 def _column_of(cells: Cells, clause: Clause) -> int:
     for j, column in enumerate(cells.columns):
         if column.name != clause.feature:
+            continue
+        # A column of numbers that are codes is there twice: in order, and as names.
+        if isinstance(clause, Among) != isinstance(column, Categories | Absence):
             continue
         term = column.term if isinstance(column, Term) else None
         if term == (clause.term if isinstance(clause, Mentions) else None):

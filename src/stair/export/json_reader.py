@@ -278,7 +278,8 @@ def _check_clauses(rules: RuleSet) -> None:
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
         kinds: dict[type, tuple[str, ...]] = {
-            Interval: ("number",), Period: ("time",), Mentions: ("text",), Among: ("category",),
+            Interval: ("number",), Period: ("time",), Mentions: ("text",),
+            Among: ("category", "number"),
         }  # fmt: skip
         is_absence = isinstance(clause, Among) and not clause.values and field.kind == "text"
         if field.kind not in kinds[type(clause)] and not is_absence:

@@ -182,6 +182,8 @@ class _Writer:
     def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
         """Categories as `words` writes them."""
         field = self._fields[feature]
+        if field.kind == "number":
+            return [float(value) for value in values]
         if field.part == "weekday":
             return [WEEKDAYS.index(str(value)) + 1 for value in values]
         if field.type == "flag":

@@ -112,7 +112,7 @@ def summarize_large(
         def learner(schema: Schema, verdict: Labels) -> Learner:
             return Learner(
                 schema, method, min_score, max_rule_length, max_total_length, verdict, say,
-                random_state=random_state, lists=lists, **others,
+                random_state=random_state, lists=lists, list_codes=False, **others,
             )  # fmt: skip
 
         learn = distill_rows if method == "distilled" else learn_from_sample

@@ -98,7 +98,7 @@ def _are_whole(raw: Array) -> bool:
 
 def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
     """The words for missing values in a column of texts that are numbers but for these, and how
-    often each occurs; None where there are too many, or others."""
+    often each occurs; None where there are none, too many, or others."""
     marks: dict[str, int] = {}
     for text in texts:
         if _NUMBER.fullmatch(text.strip()) is None:
@@ -107,7 +107,7 @@ def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
             else:
                 return None
     n_numbers = len(texts) - sum(marks.values())
-    return marks if n_numbers >= TRUE_NUMBERS * len(texts) and n_numbers else None
+    return marks if marks and n_numbers >= TRUE_NUMBERS * len(texts) else None
 
 
 def is_marker(text: Any) -> bool:

@@ -62,6 +62,10 @@ def why_identifier(counts: Collection[int]) -> str | None:
     return hardly_repeat(n_rows, len(counts))
 
 
+# How the reason begins where a column of numbers is one.
+A_KEY: Final = "a key: "
+
+
 def hardly_repeat(n_rows: int, n_distinct: int) -> str:
     if n_distinct == n_rows:
         return "all values differ"

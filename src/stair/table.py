@@ -42,7 +42,7 @@ from stair.conversion import (
     type_of_column,
 )
 from stair.errors import StairError, no_such_column
-from stair.identifiers import are_codes, expected_pairs, has_key_name, is_key, why_identifier
+from stair.identifiers import A_KEY, are_codes, expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
@@ -142,7 +142,8 @@ def fields_among(
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
         raise StairError(
-            f"no column is left to explain the labels with ({reasons or 'none given'})"
+            f"no column is left to explain the labels with ({reasons or 'none given'}); name the kind "
+            "of one to use it all the same, with --kind (kinds={...})"
         )
     return tuple(fields), left_out
 
@@ -274,7 +275,7 @@ def _why_key(name: str, seen: NDArray[Any]) -> str | None:
         return None
     low, high = int(values[0]), int(values[-1])
     pairs = expected_pairs(len(seen), low, high)
-    return why if is_key(name, low, high, len(seen) - len(values), pairs) else None
+    return A_KEY + why if is_key(name, low, high, len(seen) - len(values), pairs) else None
 
 
 # --- tables of codes --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stair.conversion import MEASURES
 from stair.errors import StairError
-from stair.identifiers import expected_pairs, is_key, why_identifier
+from stair.identifiers import A_KEY, expected_pairs, is_key, why_identifier
 from stair.io.values import moment
 from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
@@ -210,11 +210,11 @@ class Profile:
             if 2 * sketch.n_repeats >= sketch.n_rows:
                 return None
             is_one = is_key(name, low, high, sketch.n_repeats, sketch.pairs)
-            return "values hardly repeat" if is_one else None
+            return f"{A_KEY}values hardly repeat" if is_one else None
         why = why_identifier(sketch.counts.tolist())
         pairs = expected_pairs(sketch.n_rows, low, high)
         repeats = sketch.n_rows - len(sketch.counts)
-        return why if why and is_key(name, low, high, repeats, pairs) else None
+        return A_KEY + why if why and is_key(name, low, high, repeats, pairs) else None
 
     def _n_distinct(self) -> int | None:
         if self.kind in ("number", "time"):

@@ -311,8 +311,8 @@ def summarize(
     kinds : dict
         The kind of a column where it should not be guessed: number, category, time or text.
     min_rows_per_value, max_values : int
-        For method "distilled": a value of a category is named only if so many rows have it, and a
-        clause lists at most so many values.
+        A value of a category is named only if so many rows have it, and a clause lists at most so
+        many values.
     time_parts : bool
         Whether the hour and the weekday of a time are attributes of their own.
     validate : int, optional

@@ -142,8 +142,8 @@ def fields_among(
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
         raise StairError(
-            f"no column is left to explain the labels with ({reasons or 'none given'}); name the kind "
-            "of one to use it all the same, with --kind (kinds={...})"
+            f"no column is left to explain the labels with ({reasons or 'none given'}); to use one "
+            "all the same, name its kind with --kind (kinds={...})"
         )
     return tuple(fields), left_out
 

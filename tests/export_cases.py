@@ -155,6 +155,7 @@ def _rules(names: list[str], times: list[Any], text: bool) -> st.SearchStrategy[
 
     clauses = [
         st.builds(Interval, st.just(names[0]), bound, bound, flag),
+        among(names[0], [-1.5, 2, 30.25, 10**15], least=1),  # numbers that are codes, by name
         among(names[1], WORDS),
         st.builds(lambda t, m: Period(names[2], after=t, missing=m), time, flag),
         st.builds(lambda t, m: Period(names[2], until=t, missing=m), time, flag),

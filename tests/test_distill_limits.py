@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 import stair
 from stair import DistilledStair, FloorNotReached, Stair
-from stair.columns import Binned, Numbers, Times
+from stair.columns import Binned, Categories, Lists, Numbers, Times
 from stair.distill import boxes, clock, distill, exact, polish
 from stair.distill.cells import cells_of
 from stair.distill.quiet import quiet_solver
-from stair.schema import Schema
+from stair.schema import Field, Schema
+from stair.table import encode
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -245,16 +246,17 @@ def test_more_categories_than_a_code_has_numbers() -> None:
 
 
 def test_categories_that_share_a_bin_are_those_that_tell_least() -> None:
-    """A list names at most so many values; those keep a bin of their own in which outliers and
-    inliers differ most."""
-    from stair.columns import Categories, Lists
-
-    column = Categories("c", 0, tuple("abcde"))
-    codes = np.array([0, 1, 1, 2, 3, 3, 3, 4, np.nan])[:, None]
-    wanted = np.array([0, 1, 1, 0, 1, 1, 1, 0, 0], dtype=bool)
-    found = cells_of([column], codes, wanted, lists=Lists(1, 2))
+    """A list names at most so many values; those keep a code and a bin of their own in which
+    outliers and inliers differ most."""
+    values = np.array(["a", "b", "b", "c", "d", "d", "d", "e", None], dtype=object)
+    wanted = np.array([0, 1, 1, 0, 1, 1, 1, 0, 0])
+    schema = Schema((Field("c", "category", "c"),))
+    read = schema.read({"c": values})
+    table = encode(schema, read, wanted.astype(np.int32), lists=Lists(1, 2))
+    assert table.columns == (Categories("c", 0, ("b", "d"), has_others=True),)
+    found = cells_of(table.columns, table.codes, wanted == 1)
     assert found.codes[:, 0].tolist() == [2, 0, 0, 2, 1, 1, 1, 2, 3]
-    assert found.smallest[0].tolist()[:2] == [1.0, 3.0]
+    assert found.smallest[0].tolist()[:2] == [0.0, 1.0]
     assert np.isnan(found.smallest[0][2])
     assert int(found.n_bins[0]) == 4
 

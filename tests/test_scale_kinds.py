@@ -107,7 +107,9 @@ def test_whole_numbers_beyond_all_floats_are_told_apart(
     near = ids - 2**60 < n_values // 4
     frame = pd.DataFrame({"id": ids, "label": near.astype(int)})
     data, _ = _from(engine, frame, tmp_path)
-    found = stair.summarize(data, "label", method=method, engine=engine, min_score=0.95)
+    found = stair.summarize(
+        data, "label", method=method, engine=engine, min_score=0.95, kinds={"id": "number"}
+    )
     _is_right(found, frame, n_values < 1024)
     far = np.datetime64("9999-12-01T00:00:00", "us") + np.arange(6000) % n_values
     frame = pd.DataFrame({"seen": far, "label": near.astype(int)})

@@ -260,7 +260,8 @@ def test_whole_numbers_beyond_doubles_are_not_merged() -> None:
     """`2**60 + i // 3` gave F1 0.889 where 1.0 is possible, ids from 2**53 on a score of 0.0."""
     wide = np.array([2**60 + i // 3 for i in range(120)])
     for method in ("distilled", "stair", "refined"):
-        summary = summarize({"v": wide}, labels=(wide > 2**60 + 30).astype(int), method=method)
+        summary = summarize({"v": wide}, labels=(wide > 2**60 + 30).astype(int), method=method,
+                            kinds={"v": "number"})  # fmt: skip
         assert summary.score == 1.0, method
         rules = saved(summary).rules
         assert rules == summary.rules
@@ -430,7 +431,8 @@ def test_whole_decimals_are_exact_whatever_is_behind_their_point(tmp_path: Path)
     pq.write_table(arrow, path)
     assert read(path).columns["id"].tolist() == ids
     for engine in ("memory", "duckdb"):
-        summary = summarize(path, labels="flag", method="stair", engine=engine)
+        kinds = {"id": "number"}
+        summary = summarize(path, labels="flag", method="stair", engine=engine, kinds=kinds)
         assert summary.score == 1.0
         assert summary.rules.predict({"id": ids}).tolist().count("outlier") == 19
 

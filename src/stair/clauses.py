@@ -94,6 +94,11 @@ class Interval:
         object.__setattr__(self, "high", math.inf)
 
     @property
+    def attribute(self) -> str:
+        """What counts as one attribute in the length of a rule."""
+        return self.feature
+
+    @property
     def n_bounds(self) -> int:
         """How many numbers a person has to read."""
         return math.isfinite(self.low) + math.isfinite(self.high)
@@ -201,6 +206,10 @@ class Period:
             object.__setattr__(self, "until", END)
 
     @property
+    def attribute(self) -> str:
+        return self.feature
+
+    @property
     def n_bounds(self) -> int:
         return int(self.after != BEGINNING) + int(self.until != END)
 
@@ -266,21 +275,31 @@ class Period:
         return cell, allowed
 
 
+def _is_exact_double(value: Any) -> bool:
+    return not isinstance(value, str) and abs(value) <= 2**53
+
+
 @dataclass(frozen=True, slots=True)
 class Among:
     """x is one of `values`, or none of them where `negated`.
 
     A value that was never seen is on the negated side. Without values the clause is about
-    missing values alone: "is missing", or negated "is not missing".
+    missing values alone: "is missing", or negated "is not missing". Values that are networks are
+    `of` a column of addresses, whose name is then the one that is said.
     """
 
     feature: str
     values: tuple[str | int | float | bool, ...] = ()
     negated: bool = False
     missing: bool = False
+    of: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(sorted(set(self.values), key=value_order)))
+
+    @property
+    def attribute(self) -> str:
+        return self.of or self.feature
 
     @property
     def n_bounds(self) -> int:
@@ -311,10 +330,11 @@ class Among:
             tuple(both),
             self.negated and other.negated,
             self.missing and other.missing,
+            self.of,
         )
 
     def __str__(self) -> str:
-        name = name_in_words(self.feature)
+        name = name_in_words(self.attribute)
         if not self.values:
             if self.negated:
                 return f"{name} is anything" if self.missing else f"{name} is not missing"
@@ -326,6 +346,10 @@ class Among:
             return "missing" if self.missing else "not missing"
         words = [value_in_words(value) for value in self.values]
         tail = " or missing" if self.missing else ""
+        if self.of:
+            more = [f"… {len(words) - LISTED} more"] if len(words) > LISTED + 1 else []
+            named = " or ".join([*map(str, self.values[: LISTED if more else None]), *more])
+            return f"{'not in' if self.negated else 'in'} {named}{tail}"
         if len(words) == 1:
             return f"{'≠' if self.negated else '='} {words[0]}{tail}"
         if len(words) > LISTED + 1:
@@ -333,7 +357,9 @@ class Among:
         return f"{'not in' if self.negated else 'in'} {{{', '.join(words)}}}{tail}"
 
     def value_in_words(self, value: Any) -> str | None:
-        return None if _is_missing(value) else value_in_words(value)
+        if _is_missing(value):
+            return None
+        return str(value) if self.of else value_in_words(value)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -346,17 +372,27 @@ class Among:
         place: dict[Any, int] = {v: k for k, v in enumerate(named)}
         other, missing = len(named), len(named) + 1
         array = np.asarray(values)
+        if array.dtype.kind == "f" and named and all(map(_is_exact_double, named)):
+            numbers = np.array(named, dtype=np.float64)
+            cell = np.minimum(np.searchsorted(numbers, array), other - 1)
+            cell[numbers[cell] != array] = other
+            cell[np.isnan(array)] = missing
+            return cell, Among._allowed(clauses, place)
         listed = array.tolist()
         cell = np.fromiter((place.get(v, other) for v in listed), np.intp, len(listed))
         if array.dtype.kind in "fO":
             gone = np.fromiter((v is None or v != v for v in listed), np.bool_, len(listed))
             cell[gone] = missing
-        allowed = np.empty((len(clauses), len(named) + 2), dtype=np.bool_)
+        return cell, Among._allowed(clauses, place)
+
+    @staticmethod
+    def _allowed(clauses: Sequence[Among], place: Mapping[Any, int]) -> NDArray[np.bool_]:
+        allowed = np.empty((len(clauses), len(place) + 2), dtype=np.bool_)
         for row, clause in zip(allowed, clauses, strict=True):
             row[:-1] = clause.negated
             row[[place[v] for v in clause.values]] = not clause.negated
             row[-1] = clause.missing
-        return cell, allowed
+        return allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +406,10 @@ class Mentions:
     feature: str
     term: str
     present: bool = True
+
+    @property
+    def attribute(self) -> str:
+        return self.feature
 
     @property
     def n_bounds(self) -> int:
@@ -435,14 +475,15 @@ def add_clause(
 
 def reason(clause: Clause, value: Any) -> str:
     """The clause with the value that met it: "amount 5200 > 4180"."""
-    name = name_in_words(clause.feature)
+    name = name_in_words(clause.attribute)
     here = clause.value_in_words(value)
     if here is None:
         return f"{name} is missing" if not isinstance(clause, Mentions) else str(clause)
+    joint = "in" if isinstance(clause, Among) and clause.of else "="
     if isinstance(clause, Among) and clause.values and not clause.negated:
-        return f"{name} = {here}"
+        return f"{name} {joint} {here}"
     if isinstance(clause, Among):
-        return f"{name} = {here}, {_wanted(clause)}"
+        return f"{name} {joint} {here}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
     wanted = _wanted(clause)
@@ -451,11 +492,11 @@ def reason(clause: Clause, value: Any) -> str:
 
 def objection(clause: Clause, value: Any) -> str:
     """Why a value does not meet the clause: "amount 12, not > 4180"."""
-    name = name_in_words(clause.feature)
+    name = name_in_words(clause.attribute)
     here = clause.value_in_words(value)
     if here is None:
         return f"{name} is missing, not {_wanted(clause)}"
-    joint = " =" if isinstance(clause, Among) else ""
+    joint = "" if not isinstance(clause, Among) else " in" if clause.of else " ="
     return f"{name}{joint} {here}, not {_wanted(clause)}".replace("not not ", "")
 
 

@@ -146,13 +146,11 @@ def summarize(
     ] = None,
     min_rows_per_value: Annotated[
         int,
-        typer.Option(
-            help="Rows that a value must have to be named.", rich_help_panel="Method distilled"
-        ),
+        typer.Option(help="Rows that a value must have to be named.", rich_help_panel="Columns"),
     ] = 5,
     max_values: Annotated[
         int,
-        typer.Option(help="The most values that one list has.", rich_help_panel="Method distilled"),
+        typer.Option(help="The most values that one list has.", rich_help_panel="Columns"),
     ] = 12,
     partitions: Annotated[
         str,

@@ -21,6 +21,10 @@ from stair.names import name_order
 ROWS_A_VALUE: Final = 5
 # The most values that one clause may list, by default.
 MOST_VALUES: Final = 12
+# A value is frequent from this share of the rows on.
+OFTEN_SHARE: Final = 0.01
+# Of many values one that would differ as much by chance, so often, tells nothing.
+CHANCE: Final = 0.05
 # Up to so many rows nothing can be said of that.
 FEW_ROWS: Final = 20
 
@@ -33,6 +37,50 @@ class Lists(NamedTuple):
 
 
 LISTS: Final = Lists()
+
+
+def _tell_something(
+    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]], share: float
+) -> NDArray[np.bool_]:
+    """Of many values those that are frequent, and those whose share of wanted rows is not what some
+    of so many would have by chance (Chernoff's bound): 600 names with 7 rows each have a few that
+    are all wanted rows, and these are other names next week."""
+    own = np.clip(wanted / n_rows, 1e-12, 1 - 1e-12)
+    all_ = min(max(share, 1e-12), 1 - 1e-12)
+    apart = own * np.log(own / all_) + (1 - own) * np.log((1 - own) / (1 - all_))
+    chance = np.exp(-n_rows * apart) * len(n_rows)
+    frequent = n_rows >= OFTEN_SHARE * n_rows.sum()
+    told: NDArray[np.bool_] = frequent | (chance < CHANCE)
+    return told
+
+
+# What the values are called that a clause may not name.
+ANY_OTHER: Final = "any other (rare)"
+
+
+def namable(
+    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]] | None, lists: Lists
+) -> NDArray[np.intp]:
+    """The categories, by their places, that a clause may name, from the rows that have each and the
+    wanted ones among them. A name that few rows have is a memory of these rows, and so is a long
+    list: those are kept that differ most in their shares of the wanted rows and of the others; the
+    most frequent ones where nobody knows the wanted rows."""
+    own = np.arange(len(n_rows))
+    if n_rows.sum() > FEW_ROWS:
+        own = np.flatnonzero(n_rows >= lists.min_rows)
+    if len(own) > lists.max_values:
+        tells = n_rows
+        if wanted is not None:
+            others = n_rows - wanted
+            own = own[_tell_something(n_rows[own], wanted[own], int(wanted.sum()) / n_rows.sum())]
+            # In whole numbers, so that ties are ties: the value that sorts first is kept.
+            tells = np.abs(
+                wanted.astype(object) * int(others.sum())
+                - others.astype(object) * int(wanted.sum())
+            )
+        first = sorted(own.tolist(), key=lambda k: (-tells[k], k))[: lists.max_values]
+        own = np.array(sorted(first), dtype=np.intp)
+    return own
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +127,23 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """A column of categories, whose codes are places in `values`."""
+    """A column of categories, whose codes are places in `values`.
+
+    With `has_others` the code after the last of them stands for any other value. It has no name, so
+    that it is always on the side that is not listed.
+    """
 
     name: str
     attribute: int
     values: tuple[Any, ...]
+    has_others: bool = False
+    of: str = ""  # the column of addresses, where the values are networks
     is_ordered: ClassVar[bool] = False
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        return len(self.values) + self.has_others
 
     @property
     def is_closed(self) -> bool:
@@ -94,20 +153,27 @@ class Categories:
     def divide(
         self, left: Sequence[int], right: Sequence[int], missing_left: bool | None
     ) -> tuple[Clause, Clause]:
-        """The clauses for two sets of codes; the shorter list is written, the other negated."""
+        """The clauses for two sets of codes; the shorter list is written, the other negated, but
+        for a list with values that cannot be named."""
         if self.is_closed:
             names = [tuple(self.values[k] for k in side) for side in (left, right)]
             if all(names):
                 return (
-                    Among(self.name, names[0], missing=missing_left is True),
-                    Among(self.name, names[1], missing=missing_left is False),
+                    self.among(names[0], missing=missing_left is True),
+                    self.among(names[1], missing=missing_left is False),
                 )
         left_is_named = len(left) <= len(right)
+        if self.has_others and len(self.values) in (*left, *right):
+            left_is_named = len(self.values) in right
         named = tuple(self.values[k] for k in (left if left_is_named else right))
         return (
-            Among(self.name, named, not left_is_named, missing_left is True),
-            Among(self.name, named, left_is_named, missing_left is False),
+            self.among(named, not left_is_named, missing_left is True),
+            self.among(named, left_is_named, missing_left is False),
         )
+
+    def among(self, values: tuple[Any, ...], negated: bool = False, missing: bool = False) -> Among:
+        """The clause that lists these values."""
+        return Among(self.name, values, negated, missing, self.of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +198,16 @@ class OneOf:
     attribute: int
     value: Any
     missing: bool = False  # whether some rows have no value at all
+    of: str = ""  # the column of addresses, where the value is a network
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left
         named = (self.value,)
-        return Among(self.name, named, negated=True, missing=self.missing), Among(self.name, named)
+        return (
+            Among(self.name, named, negated=True, missing=self.missing, of=self.of),
+            Among(self.name, named, of=self.of),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +253,24 @@ Ordered: TypeAlias = Numbers | Times | OneOf | Term | Absence | Binned
 Column: TypeAlias = Ordered | Categories
 
 
+def network_order(column: Column) -> int:
+    """Narrow networks before wide ones, after all that is no network."""
+    if not isinstance(column, Categories) or not column.of:
+        return 0
+    widths = [int(str(network).partition("/")[2]) for network in column.values[:1]]
+    return 33 - max(widths, default=0)
+
+
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:
-    """Columns by name, and the terms of one text by theirs; its absence comes first."""
-    texts = [column.term if isinstance(column, Term) else "" for column in columns]
-    keys = [(name_order(c.name), name_order(text)) for c, text in zip(columns, texts, strict=True)]
+    """Columns by name, and the terms of one text by theirs; its absence comes first, and so do the
+    narrow networks of an address."""
+    keys = []
+    for column in columns:
+        text = column.term if isinstance(column, Term) else ""
+        is_network = isinstance(column, Categories) and column.of
+        keys.append(
+            (name_order(is_network or column.name), network_order(column), name_order(text))
+        )
     return np.array(sorted(range(len(columns)), key=keys.__getitem__), dtype=np.int64)
 
 

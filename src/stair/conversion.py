@@ -18,7 +18,7 @@ from stair.io.arrays import Truth
 from stair.io.values import moment, whole_numbers
 
 Array: TypeAlias = NDArray[Any]
-Part: TypeAlias = Literal["hour", "weekday"]
+Part: TypeAlias = Literal["hour", "weekday", "/8", "/16", "/24"]
 Spelling: TypeAlias = Callable[[bool], str]
 
 # Of which type the values of a field may be, the usual one first.
@@ -33,12 +33,28 @@ MEASURES: Final = {"duration": "durations", "clock": "times of the day"}
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
+TIME_PARTS: Final[tuple[Part, ...]] = ("hour", "weekday")
+# The networks of an IPv4 address, and how many of its four numbers each keeps.
+NETWORKS: Final[Mapping[Part, int]] = {"/8": 1, "/16": 2, "/24": 3}
+
 # Whole numbers up to here are exact as 64-bit floats.
 EXACT: Final = 2**53
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+# An IPv4 address in its one usual form: no leading zeros, no blanks, no ports.
+ADDRESS: Final = rf"{_BYTE}([.]{_BYTE}){{3}}"
+_ADDRESS = re.compile(ADDRESS)
 _ZONE = re.compile(r":[^ ]*(Z|[+-][0-9]{2}:[0-9]{2})\s*$")
+# Words for a value that is not there, where numbers are expected.
+MARKERS: Final = frozenset(
+    ("", "n/a", "na", "n.a.", "n.a", "#n/a", "nan", "none", "null", "nil", "-", "--", "---", ".",
+     "?", "??", "unknown", "unk", "undefined", "missing", "not available", "not applicable", "tbd")
+)  # fmt: skip
+# Of the texts of a column at least this share must be numbers for such words to be none.
+TRUE_NUMBERS: Final = 0.95
+
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -58,7 +74,8 @@ def type_of_column(raw: Array, was: str, kind: str) -> str:
     if kind == "number":
         if was in MEASURES:
             return was
-        return "whole" if raw.dtype.kind in "iu" or whole_numbers(raw) else "real"
+        is_whole = raw.dtype.kind in "iu" or whole_numbers(raw) or _are_whole(raw)
+        return "whole" if is_whole else "real"
     if kind == "text":
         return "described" if was == "described" else "text"
     if was in ("duration", "clock", "described"):
@@ -70,6 +87,32 @@ def type_of_column(raw: Array, was: str, kind: str) -> str:
     if raw.dtype.kind == "b":
         return "flag"
     return type_of_values([v for v in raw.tolist() if v is not None])
+
+
+def _are_whole(raw: Array) -> bool:
+    """Whether texts that are numbers, but for words for none, are whole numbers."""
+    texts = [v for v in raw.tolist() if isinstance(v, str)] if raw.dtype.kind == "O" else []
+    numbers = [text for text in texts if not is_marker(text)]
+    return bool(numbers) and all(_WHOLE.fullmatch(text.strip()) for text in numbers)
+
+
+def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
+    """The words for missing values in a column of texts that are numbers but for these, and how
+    often each occurs; None where there are none, too many, or others."""
+    marks: dict[str, int] = {}
+    for text in texts:
+        if _NUMBER.fullmatch(text.strip()) is None:
+            if is_marker(text):
+                marks[text] = marks.get(text, 0) + 1
+            else:
+                return None
+    n_numbers = len(texts) - sum(marks.values())
+    return marks if marks and n_numbers >= TRUE_NUMBERS * len(texts) else None
+
+
+def is_marker(text: Any) -> bool:
+    """Whether a text says that there is no number: n/a, unknown, ?"""
+    return isinstance(text, str) and text.strip().lower() in MARKERS
 
 
 def is_missing(raw: Array) -> NDArray[np.bool_]:
@@ -96,6 +139,7 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
     unread: list[Any] = []
     listed = [_number(v, unread) for v in raw.tolist()]
     if unread:
+        strict = strict and not all(map(is_marker, unread))
         _check_some_are_read(name, listed, unread, "numbers", strict)
     return exact_numbers(listed), len(unread)
 
@@ -252,6 +296,24 @@ _CATEGORIES: Final[dict[str, Callable[[Array, Spelling], Array]]] = {
 def as_category(raw: Array, type_: str, spelled: Spelling) -> Array:
     """Categories of a type; `spelled` says how true and false are written where that is text."""
     return _CATEGORIES[type_](raw, spelled)
+
+
+def network_of(address: Any, part: Part | None) -> str | None:
+    """The network that an IPv4 address is in, such as 205.174.165.0/24; None for all else."""
+    assert part is not None
+    if not isinstance(address, str) or _ADDRESS.fullmatch(address) is None:
+        return None
+    kept = address.split(".")[: NETWORKS[part]]
+    return ".".join([*kept, *["0"] * (4 - len(kept))]) + part
+
+
+def as_networks(raw: Array, part: Part | None) -> tuple[Array, int]:
+    """The networks of addresses, and how many values are no addresses."""
+    listed = _as_text(raw, lambda truth: str(truth).lower()).tolist()
+    known = {v: network_of(v, part) for v in set(listed)}
+    found = [known[v] for v in listed]
+    unread = sum(v is not None and known[v] is None for v in listed)
+    return _objects(found), unread
 
 
 def part_of(times: NDArray[np.datetime64], part: Part) -> Array:

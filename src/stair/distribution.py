@@ -87,8 +87,7 @@ class Distributions:
         return self._of(clause).distance(group)
 
     def _of(self, clause: Clause) -> _Ordered | _Named:
-        by_term = isinstance(clause, Mentions)
-        key = clause.group if by_term else (clause.feature,)
+        key = clause.group
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._read(clause)

@@ -15,8 +15,8 @@ from stair.conversion import is_missing
 from stair.errors import StairError, no_such_column, option
 from stair.labels import Labels, labels_from_scores, read_labels
 from stair.learn import Progress
-from stair.schema import Schema, Values
-from stair.table import choose_fields, read_to_learn
+from stair.schema import Schema, Values, unread_in_words
+from stair.table import choose_fields, notes_on_marks, read_to_learn
 from stair.verdicts import labels_from_detector
 
 
@@ -80,8 +80,7 @@ def take_in(
     exclude = io.named(exclude)
     kinds = None if kinds is None else dict(zip(io.named(kinds), kinds.values(), strict=True))
     held = {column for column in (labels, scores) if isinstance(column, str)}
-    texts = [column for column, kind in (kinds or {}).items() if kind == "text"]
-    frame = read_table(data, table, query, include, exclude, held, texts, say)
+    frame = read_table(data, table, query, include, exclude, held, kinds or {}, say)
     verdict, taken = read_verdict(
         frame, labels, scores, contamination, detector, positive, negative, outlier_kinds, kinds,
         include, exclude, random_state, say,
@@ -102,7 +101,9 @@ def take_in(
     rows = np.flatnonzero(verdict.codes >= 0)
     schema = Schema(fields, tuple(frame.columns))
     values = read_to_learn(schema, told)
-    notes = values.notes
+    marks = notes_on_marks(fields, told)
+    said = {unread_in_words(source, "number", n) for source, n in values.unread.items()}
+    notes = (*(note for note in values.notes if not marks or note not in said), *marks)
     if len(rows) < frame.n_rows:
         values = values.take(rows)
     return Given(
@@ -126,11 +127,12 @@ def read_table(
     include: Collection[str] | None,
     exclude: Collection[str],
     held: Collection[str],
-    texts: Collection[str],
+    kinds: Mapping[str, str],
     say: Progress,
 ) -> io.Frame:
-    """The data; of a file only the columns that are needed. `held` hold the verdict, and `texts`
-    are read as text, as they will be when the rules are applied."""
+    """The data; of a file only the columns that are needed. `held` hold the verdict. Columns of the
+    kind text are read as text, as they will be when the rules are applied; so are categories of
+    a file that has no other types."""
     if isinstance(data, io.Frame):
         return data
     if not isinstance(data, str | Path):
@@ -153,7 +155,24 @@ def read_table(
                 raise no_such_column(name, names, Path(data).name)
         chosen = set(names if include is None else include) - set(exclude) | set(held)
         wanted = [name for name in names if name in chosen]
-    return io.read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
+    codes = [c for c, kind in kinds.items() if kind == "category"] if io.is_text_file(data) else []
+    texts = [*codes, *(c for c, kind in kinds.items() if kind == "text")]
+    frame = io.read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
+    return _as_codes(frame, codes)
+
+
+def _as_codes(frame: io.Frame, names: Collection[str]) -> io.Frame:
+    """Categories of a text file, which were read as text: whole numbers, flags and days are what
+    they look like, but 1.10 is not 1.1."""
+    columns, types = dict(frame.columns), dict(frame.types)
+    for name in names:
+        array = columns.get(name)
+        if array is None or array.dtype.kind != "O" or frame.types.get(name):
+            continue
+        texts = ["" if v is None else v for v in array.tolist()]
+        if all(isinstance(text, str) for text in texts):
+            columns[name], types[name] = io.codes_of(texts, array)
+    return replace(frame, columns=columns, types={n: was for n, was in types.items() if was})
 
 
 def _check_index(data: Any, verdict: Any, name: str) -> None:

@@ -86,6 +86,7 @@ class Learner:
     lists: Lists = LISTS
     most_trees: int = MOST_TREES  # that refined rules are chosen from
     most_draws: int = MOST_DRAWS  # of partitions to start with
+    list_codes: bool = True  # whether numbers such as ports may be named one by one
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -95,6 +96,8 @@ class Learner:
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
             "max_total_length": self.max_total_length,
+            "min_rows_per_value": self.lists.min_rows,
+            "max_values": self.lists.max_values,
         }
         if self.method == "local":
             found |= {
@@ -107,8 +110,6 @@ class Learner:
                 "min_outliers": self.min_outliers,
                 "effort": self.effort,
                 "time_limit": self.time_limit,
-                "min_rows_per_value": self.lists.min_rows,
-                "max_values": self.lists.max_values,
             }
         return found
 
@@ -131,7 +132,7 @@ class Learner:
         weights: NDArray[np.float64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists, list_codes=self.list_codes)
         self.say("learning")
         found = distill(
             table.columns,
@@ -149,7 +150,6 @@ class Learner:
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
-            lists=self.lists,
             say=self.say,
         )
         certificate = Certificate(
@@ -193,7 +193,7 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         if self.max_total_length is not None:
             raise StairError("method refined has no limit on the total length; leave it out")
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         n_classes = len(self.labels.classes)
         leaves, default, growth = shortest_tree(
             lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
@@ -210,7 +210,7 @@ class Learner:
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = encode(self.schema, values, codes)
+        table = encode(self.schema, values, codes, lists=self.lists)
         engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
         growth = grow(
             engine,
@@ -226,7 +226,7 @@ class Learner:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
-            encode(self.schema, values, codes),
+            encode(self.schema, values, codes, lists=self.lists),
             codes,
             self.labels.classes,
             positive=self.labels.positive,
@@ -248,7 +248,7 @@ class Learner:
         from stair.trees import cart_leaves, id3_leaves
 
         self.say(f"learning: {self.method}")
-        columns, matrix = in_order(encode(self.schema, values, codes))
+        columns, matrix = in_order(encode(self.schema, values, codes, lists=self.lists))
         settings: dict[str, Any] = {
             "positive": self.labels.positive,
             "min_score": self.min_score,

@@ -49,7 +49,7 @@ class Rule:
     @property
     def length(self) -> int:
         """L(r): the number of distinct attributes. Two bounds on one attribute are one clause."""
-        return len({clause.feature for clause in self.clauses})
+        return len({clause.attribute for clause in self.clauses})
 
     def __len__(self) -> int:
         return self.length
@@ -353,7 +353,7 @@ def one_row(row: Any, schema: Schema) -> Any:
         is_table = row and all(isinstance(v, np.ndarray) and v.ndim for v in row.values())
         return row if is_table else [dict(row)]
     if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
-        names = [field.source for field in schema.fields if field.part is None]
+        names = schema.sources
         if len(row) != len(names):
             raise StairError(
                 f"the row has {len(row)} values, expected {len(names)} ({folded(names)}); "

@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 from stair.clauses import Among, Clause, Interval, Period, value_order
 from stair.conversion import (
     MEASURES,
+    NETWORKS,
+    TIME_PARTS,
     TYPES,
     Array,
     Part,
     as_category,
+    as_networks,
     as_numbers,
     as_times,
     part_of,
@@ -29,10 +32,13 @@ from stair.conversion import (
 from stair.errors import StairError, did_you_mean
 from stair.io.frame import Frame
 from stair.io.objects import from_object
+from stair.names import name_order
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
-PART_KINDS: Final[dict[str, Kind]] = {"hour": "number", "weekday": "category"}
+PART_KINDS: Final[dict[str, Kind]] = {
+    "hour": "number", "weekday": "category", **dict.fromkeys(NETWORKS, "category"),
+}  # fmt: skip
 
 # The different values of a category are kept, to know what was never seen, up to this many.
 MOST_KNOWN: Final = 1000
@@ -43,7 +49,8 @@ class Field:
     """One attribute: its name in the rules, its kind, the table's column it comes from, and of
     which type its values were when the rules were learned.
 
-    The part of a time (its hour, its weekday) has the type of that time.
+    The part of a time (its hour, its weekday) has the type of that time; that of an address (the
+    network it is in) is text.
     """
 
     name: str
@@ -55,7 +62,7 @@ class Field:
     known: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        types = TYPES["time" if self.part is not None else self.kind]
+        types = TYPES["time" if self.part in TIME_PARTS else self.kind]
         if not self.type:
             object.__setattr__(self, "type", types[0])
         elif self.type not in types:
@@ -134,7 +141,8 @@ class Schema:
             elif isinstance(clause, Period):
                 found[name] = Field(name, "time", name)
             elif isinstance(clause, Among):
-                if clause.values or name not in found:
+                is_number = name in found and found[name].kind == "number"
+                if (clause.values and not is_number) or name not in found:
                     found[name] = Field(name, "category", name, type=type_of_values(clause.values))
             else:
                 found[name] = Field(name, "text", name)
@@ -149,6 +157,32 @@ class Schema:
         """All names of columns that the table is known to have."""
         return frozenset(self.columns) | {f.source for f in self.fields}
 
+    @property
+    def sources(self) -> list[str]:
+        """The columns that the fields come from, in their order."""
+        return list(dict.fromkeys(f.source for f in self.fields))
+
+    @property
+    def attributes(self) -> list[int]:
+        """For each field the number of its attribute: an address and its networks are one."""
+        addresses = {f.source for f in self.fields if f.part in NETWORKS}
+        own: list[str | int] = []
+        for place, f in enumerate(self.fields):
+            is_one = f.source in addresses and f.part not in TIME_PARTS
+            own.append(f.source if is_one else place)
+        return [own.index(each) for each in own]
+
+    def in_order(self) -> list[int]:
+        """The places of the fields by name; of an address the narrow networks before the wide."""
+
+        def key(place: int) -> tuple[Any, int]:
+            each = self.fields[place]
+            if each.part is None or each.part not in NETWORKS:
+                return name_order(each.name), 0
+            return name_order(each.source), 4 - NETWORKS[each.part]
+
+        return sorted(range(len(self.fields)), key=key)
+
     def remembering(self, values: Mapping[str, Array]) -> Schema:
         """The schema with the categories that these values have, as far as they are few."""
         return replace(self, fields=tuple(_remembering(f, values[f.name]) for f in self.fields))
@@ -158,7 +192,7 @@ class Schema:
         return frozenset(
             f.source
             for f in self.fields
-            if f.kind in ("category", "text") and f.type == "text" and f.part is None
+            if f.kind in ("category", "text") and f.type == "text"
             and (names is None or f.name in names)
         )  # fmt: skip
 
@@ -195,6 +229,7 @@ class Schema:
             if n_unread:
                 unread[each.source] = n_unread
                 kind = "number" if each.kind == "number" and each.part is None else "time"
+                kind = "IPv4 address" if each.part in NETWORKS else kind
                 said[unread_in_words(each.source, kind, n_unread)] = None
             n_unseen = _count_unseen(each, array)
             if n_unseen:
@@ -205,7 +240,7 @@ class Schema:
 
     def _by_place(self, table: Array, fields: Sequence[Field]) -> Any:
         """The columns of these fields, by name; the array itself where none is needed."""
-        sources = [f.source for f in self.fields if f.part is None]
+        sources = self.sources
         if table.ndim != 2 or table.shape[1] != len(sources):
             shape = " × ".join(map(str, table.shape))
             raise StairError(
@@ -252,8 +287,8 @@ def _about_zones(each: Field, raw: Array, was: str) -> list[str]:
 
 
 def _count_unseen(each: Field, array: Array) -> int:
-    if each.known is None or each.kind != "category":
-        return 0
+    if each.known is None or each.kind != "category" or each.part in NETWORKS:
+        return 0  # a new address is what networks are for
     known = {None, *each.known}
     return sum(v not in known for v in array.tolist())
 
@@ -261,6 +296,8 @@ def _count_unseen(each: Field, array: Array) -> int:
 def _read(each: Field, raw: Array, was: str, strict: bool) -> tuple[Array, int]:
     """The values, and how many could not be read."""
     name = each.source
+    if each.part in NETWORKS:
+        return as_networks(raw, each.part)
     if each.part is not None:
         times, unread = as_times(raw, name)
         return part_of(times, each.part), unread

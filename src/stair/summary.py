@@ -332,8 +332,8 @@ def summarize(
     kinds : dict
         The kind of a column where it should not be guessed: number, category, time or text.
     min_rows_per_value, max_values : int
-        For method "distilled": a value of a category is named only if so many rows have it, and a
-        clause lists at most so many values.
+        A value of a category is named only if so many rows have it, and a clause lists at most so
+        many values.
     time_parts : bool
         Whether the hour and the weekday of a time are attributes of their own.
     validate : int, optional
@@ -397,6 +397,7 @@ def summarize(
             exclude=io.named(exclude), kinds=kinds, time_parts=time_parts,
             validate=validate or 0, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
+            lists=Lists(min_rows_per_value, max_values),
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
                     "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
         )  # fmt: skip

@@ -54,7 +54,7 @@ def _too_good(
             continue
         alone = f1(each.hits, each.rows, int(totals[place]))
         if alone >= TOO_GOOD:
-            name = name_in_words(each.rule.clauses[0].feature)
+            name = name_in_words(each.rule.clauses[0].attribute)
             yield (
                 f"rule {number} is all that there is to {wanted[place]} (F1 {_shown(alone)}); if "
                 f"{name} was made from the verdict, or after it, leave it out"

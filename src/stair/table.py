@@ -10,50 +10,56 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
-    FEW_ROWS,
-    ROWS_A_VALUE,
+    LISTS,
     Absence,
     Binned,
     Categories,
     Column,
+    Lists,
     Numbers,
     OneOf,
     Ordered,
     Term,
     Times,
+    namable,
 )
-from stair.conversion import EXACT, Part, is_missing, type_of_column
+from stair.conversion import (
+    EXACT,
+    MEASURES,
+    NETWORKS,
+    TIME_PARTS,
+    Part,
+    is_missing,
+    marked_numbers,
+    network_of,
+    type_of_column,
+)
 from stair.errors import StairError, no_such_column, option
+from stair.identifiers import A_KEY, are_codes, expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
-from stair.names import in_name_order
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
 MAX_TERMS: Final = 50
-# A tree that divides nothing but numbers looks at so many values of a category, the most frequent.
-MOST_SPLIT: Final = 100
 # Values with this many words on average are text rather than names of categories.
 WORDS_IN_TEXT: Final = 3.0
-
-# A column of categories most of whose rows have rare values is an identifier, unless some values
-# come again and again: that many rows each, and so many together.
-OFTEN: Final = 10
-OFTEN_SHARE: Final = 0.01
 
 # The shape of a time; whether there is such a day is another question.
 ISO_TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
+# Of the different values of a column of addresses at least this share must be some.
+TRUE_ADDRESSES: Final = 0.9
 # Of texts that look like times at least this share must be times; the rest is missing then.
 TRUE_TIMES: Final = 0.9
 
@@ -72,7 +78,8 @@ def choose_fields(
         table,
         lambda name: _kind_of(table[name]),
         lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
-        lambda name, kind: _why_useless(table[name], was.get(name, ""), kind),
+        lambda name, kind: _why_useless(name, table[name], was.get(name, ""), kind),
+        lambda name: address_counts(Counter(v for v in table[name].tolist() if v is not None)),
         include=include,
         exclude=exclude,
         kinds=kinds,
@@ -85,6 +92,7 @@ def fields_among(
     kind_of: Callable[[str], str],
     type_of: Callable[[str, str], str],
     why_useless: Callable[[str, str], str | None],
+    networks_of: Callable[[str], Mapping[Part, Collection[int]]],
     *,
     include: Collection[str] | None,
     exclude: Collection[str],
@@ -93,7 +101,9 @@ def fields_among(
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of columns by what is known of them, whether their rows are here or not.
 
-    A column that somebody names in `include` or `kinds` is never left out by itself.
+    Addresses are also, or only, used as the networks that they are in; `networks_of` says how many
+    rows each network has. A column that somebody names in `include` or `kinds` is never left out by
+    itself.
     """
     kinds = dict(kinds or {})
     _check_names(names, (*(include or ()), *exclude, *kinds))
@@ -111,22 +121,77 @@ def fields_among(
         wanted = include is not None or name in kinds
         kind = cast(Kind, kinds.get(name) or kind_of(name))
         why = None if wanted else why_useless(name, kind)
-        if why is not None:
-            left_out[name] = why
-            continue
         own = type_of(name, kind)
-        fields.append(Field(name, kind, name, type=own))
+        networks: list[Part] = []
+        if kind == "category" and own == "text" and name not in kinds:
+            networks = _telling_networks(networks_of(name))
+        if why is not None:
+            left_out[name] = "addresses: used as networks" if networks else why
+        else:
+            fields.append(Field(name, kind, name, type=own))
+        fields += [
+            Field(new_name(f"{name}{part}", names), "category", name, part, own)
+            for part in networks
+        ]
+        if why is not None:
+            continue
         if kind == "time" and time_parts:
             fields += [
                 Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own)
-                for part in get_args(Part)
+                for part in TIME_PARTS
             ]
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
         raise StairError(
-            f"no column is left to explain the labels with ({reasons or 'none given'})"
+            f"no column is left to explain the labels with ({reasons or 'none given'}); to use one "
+            "all the same, name its kind with " + option("kinds")
         )
     return tuple(fields), left_out
+
+
+def address_counts(counts: Mapping[Any, int]) -> dict[Part, list[int]]:
+    """How many rows the networks of each size have, where nearly all different values of a column
+    are IPv4 addresses; nothing where they are not."""
+    n_addresses = sum(network_of(value, "/8") is not None for value in counts)
+    if not n_addresses or n_addresses < TRUE_ADDRESSES * len(counts):
+        return {}
+    found: dict[Part, list[int]] = {}
+    for part in NETWORKS:
+        rows: Counter[str] = Counter()
+        for value, n in counts.items():
+            if (network := network_of(value, part)) is not None:
+                rows[network] += n
+        found[part] = list(rows.values())
+    return found
+
+
+def _telling_networks(rows: Mapping[Part, Collection[int]]) -> list[Part]:
+    """The sizes of networks of which there are several that repeat."""
+    return [part for part, counts in rows.items() if len(counts) > 1 and not why_identifier(counts)]
+
+
+def source_of_networks(field: Field) -> str:
+    """The column of addresses whose networks a field has; else nothing."""
+    return field.source if field.part in NETWORKS else ""
+
+
+def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
+    """Which columns of text are read as numbers, and what counts as missing there."""
+    found = []
+    for each in fields:
+        raw = frame.columns[each.source]
+        if each.kind != "number" or each.part is not None or raw.dtype.kind != "O":
+            continue
+        marks = marked_numbers([v for v in raw.tolist() if isinstance(v, str)])
+        if marks:
+            words = " and ".join(f'"{mark}"' for mark in sorted(marks)[:4])
+            n_rows = sum(marks.values())
+            as_names = option("kinds", {each.source: "category"})
+            found.append(
+                f'"{each.source}" is read as numbers, and {words} as missing ({n_rows:,} '
+                f"row{'s' * (n_rows != 1)}); {as_names} reads it as names"
+            )
+    return found
 
 
 def _check_names(known: Collection[str], names: Iterable[str]) -> None:
@@ -153,6 +218,8 @@ def _kind_of(raw: NDArray[Any]) -> Kind:
         return "number" if whole_numbers(raw) else "category"
     if are_times(set(texts)):
         return "time"
+    if marked_numbers(texts) is not None:
+        return "number"
     words = sum(len(text.split()) for text in texts) / len(texts)
     return "text" if words >= WORDS_IN_TEXT and len(set(texts)) > 20 else "category"
 
@@ -171,7 +238,7 @@ def are_times(texts: Collection[str]) -> bool:
     return sum(moment(text) is not None for text in texts) >= TRUE_TIMES * len(texts)
 
 
-def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
+def _why_useless(name: str, raw: NDArray[Any], was: str, kind: str) -> str | None:
     """Why a column cannot help: constant, empty, or an identifier; None where it can."""
     if was == "described":
         return "its values are lists, records or of several types"
@@ -180,6 +247,9 @@ def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     if n_seen == 0:
         return "all values are missing"
     seen = raw if n_seen == len(raw) else raw[~missing]
+    is_plain = kind == "number" and was not in MEASURES
+    if is_plain and _may_be_key(name, raw, n_seen) and (why := _why_key(name, seen)) is not None:
+        return why
     if kind in ("number", "time") and raw.dtype.kind != "O":
         constant = bool((seen == seen[0]).all())
     else:
@@ -190,18 +260,23 @@ def _why_useless(raw: NDArray[Any], was: str, kind: str) -> str | None:
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 
-def why_identifier(counts: Collection[int]) -> str | None:
-    """Why a column whose values occur so many times each is an identifier: a list of its values
-    would be a memory of these rows. None where it is none."""
-    n_rows = sum(counts)
-    if n_rows <= FEW_ROWS:
+def _may_be_key(name: str, raw: NDArray[Any], n_seen: int) -> bool:
+    """Whether whole numbers are held as such: as floats only where some are missing, or where the
+    name says what they are."""
+    is_float = raw.dtype.kind == "f"
+    if is_float and n_seen == len(raw) and not has_key_name(name):
+        return False
+    return raw.dtype.kind in "iu" or whole_numbers(raw)
+
+
+def _why_key(name: str, seen: NDArray[Any]) -> str | None:
+    """Why whole numbers that are all there are a key."""
+    values, counts = np.unique(seen, return_counts=True)
+    if (why := why_identifier(counts.tolist())) is None:
         return None
-    is_rare = 2 * sum(n for n in counts if n < ROWS_A_VALUE) > n_rows
-    if not is_rare or sum(n for n in counts if n >= OFTEN) >= OFTEN_SHARE * n_rows:
-        return None
-    if len(counts) == n_rows:
-        return "all values differ"
-    return f"values hardly repeat, {len(counts):,} different ones in {n_rows:,} rows"
+    low, high = int(values[0]), int(values[-1])
+    pairs = expected_pairs(len(seen), low, high)
+    return A_KEY + why if is_key(name, low, high, len(seen) - len(values), pairs) else None
 
 
 # --- tables of codes --------------------------------------------------------------------------
@@ -247,8 +322,16 @@ def encode(
     values: Values,
     labels: NDArray[np.int32],
     max_terms: int = MAX_TERMS,
+    lists: Lists = LISTS,
+    *,
+    list_codes: bool = False,
 ) -> Table:
-    """Fields as columns of codes. The labels help to choose a text's terms, and nothing else."""
+    """Fields as columns of codes. The labels help to choose the terms of a text and the values of a
+    category that may be named, and nothing else.
+
+    With `list_codes` whole numbers that are codes rather than amounts, such as ports, have a second
+    column, in which single values may be named."""
+    usual = np.bincount(labels).argmax() if len(labels) else 0
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
 
@@ -256,18 +339,27 @@ def encode(
         columns.append(column)
         codes.append(code)
 
-    for attribute in in_name_order(schema.names):  # what is equally good is chosen by name
-        field = schema.fields[attribute]
+    attributes = schema.attributes
+    for place in schema.in_order():  # what is equally good is chosen by name
+        field, attribute = schema.fields[place], attributes[place]
         array, name = values[field.name], field.name
         if field.kind == "number":
-            add(*_ranked(Numbers(name, attribute), array, is_missing(array)))
+            gone = is_missing(array)
+            add(*_ranked(Numbers(name, attribute), array, gone))
+            if list_codes and field.type == "whole" and field.part is None:
+                numbers, code = _number_codes(array, gone)
+                n_rows = np.bincount(code[~gone].astype(np.intp), minlength=len(numbers))
+                if are_codes(name, numbers, n_rows.tolist()):
+                    column = Categories(name, attribute, numbers)
+                    add(*_named(column, code, labels != usual, lists))
         elif field.kind == "time":
             gone = np.isnat(array)
             whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
             add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
-            add(Categories(name, attribute, names), code)
+            column = Categories(name, attribute, names, of=source_of_networks(field))
+            add(*_named(column, code, labels != usual, lists))
         else:
             for term, code in _terms(array, labels, max_terms):
                 add(Term(name, attribute, term), code)
@@ -283,20 +375,17 @@ def encode(
 
 
 def in_order(table: Table) -> tuple[list[Ordered], NDArray[np.float64]]:
-    """The columns for a tree that divides nothing but numbers: each frequent value of a category
-    is a column of its own, and times are ranks, which 32 bits can tell apart."""
+    """The columns for a tree that divides nothing but numbers: each value of a category that may be
+    named is a column of its own, and times are ranks, which 32 bits can tell apart."""
     columns: list[Ordered] = []
     codes: list[NDArray[np.float64]] = []
     for j, column in enumerate(table.columns):
         code = table.codes[:, j]
         gone = np.isnan(code)
         if isinstance(column, Categories):
-            counts = np.bincount(code[~gone].astype(np.intp), minlength=len(column.values))
-            least = ROWS_A_VALUE if table.n_rows > FEW_ROWS else 1
-            often = [k for k in np.argsort(-counts, kind="stable").tolist() if counts[k] >= least]
             has_gaps = bool(gone.any())
-            for k in sorted(often[:MOST_SPLIT]):
-                columns.append(OneOf(column.name, column.attribute, column.values[k], has_gaps))
+            for k, value in enumerate(column.values):
+                columns.append(OneOf(column.name, column.attribute, value, has_gaps, column.of))
                 codes.append((code == k).astype(np.float64))
             if has_gaps:
                 columns.append(Absence(column.name, column.attribute))
@@ -313,7 +402,7 @@ def in_order(table: Table) -> tuple[list[Ordered], NDArray[np.float64]]:
     if all(isinstance(column, Numbers | Binned) for column in table.columns):
         return columns, table.codes
     if not columns:
-        raise StairError(f"no value is in {ROWS_A_VALUE} rows, so there is nothing to cut")
+        raise StairError("no value is in enough rows to be named, so there is nothing to cut")
     return columns, np.column_stack(codes)
 
 
@@ -339,6 +428,36 @@ def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.fl
     place: dict[Any, float] = {v: float(k) for k, v in enumerate(names)}
     place[None] = math.nan
     return tuple(names), np.fromiter(map(place.__getitem__, listed), np.float64, len(listed))
+
+
+def _number_codes(
+    array: NDArray[Any], gone: NDArray[np.bool_]
+) -> tuple[tuple[int, ...], NDArray[np.float64]]:
+    """Whole numbers as categories."""
+    code = np.full(len(array), math.nan)
+    distinct, code[~gone] = np.unique(array[~gone], return_inverse=True)
+    return tuple(map(int, distinct.tolist())), code
+
+
+def _named(
+    column: Categories, code: NDArray[np.float64], is_wanted: NDArray[np.bool_], lists: Lists
+) -> tuple[Column, NDArray[np.float64]]:
+    """A column in which all values that may not be named are one."""
+    size = len(column.values)
+    if column.is_closed:
+        return column, code
+    here = ~np.isnan(code)
+    places = code[here].astype(np.intp)
+    n_rows = np.bincount(places, minlength=size)
+    own = namable(n_rows, np.bincount(places[is_wanted[here]], minlength=size), lists)
+    if len(own) == size:
+        return column, code
+    new = np.full(size, float(len(own)))
+    new[own] = np.arange(len(own))
+    code = code.copy()
+    code[here] = new[places]
+    values = tuple(column.values[k] for k in own.tolist())
+    return replace(column, values=values, has_others=True), code
 
 
 def _terms(

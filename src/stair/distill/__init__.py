@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.columns import LISTS, Column, Lists
+from stair.columns import Column
 from stair.distill.cells import cells_of, distinct_rows
 from stair.distill.clock import Clock
 from stair.distill.cover import problem_of
@@ -80,7 +80,6 @@ def distill(
     effort: Effort = "normal",
     time_limit: float | None = None,
     seed: int = 0,
-    lists: Lists = LISTS,
     say: Callable[[str], object] = lambda _: None,
 ) -> Distilled:
     """The shortest rules above the floor for a table of codes.
@@ -92,7 +91,7 @@ def distill(
     totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
-    cells = cells_of(columns, values, labels != default, ranks=engine.ranks, lists=lists)
+    cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
     growth = grow(
         engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
@@ -137,11 +136,7 @@ def distill(
     rules, score = make(found)
     if not reaches(score, min_score) and max_total_length is None:
         # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
-        whole = [
-            (leaf.label, leaf.clauses)
-            for leaf in grown[-1]
-            if leaf.clauses and all(map(cells.may_say, leaf.clauses))
-        ]
+        whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
         plain, plain_score = make(whole)
         if min_outliers is None and reaches(plain_score, min_score):
             return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)

@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause
-from stair.columns import FEW_ROWS, LISTS, Categories, Column, Lists
+from stair.columns import Categories, Column
 
 # Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096
@@ -62,16 +61,6 @@ class Cells:
             n_named = min(n_inside, n_own - n_inside)
         return max(0, -(-n_named // VALUES_AN_ATTRIBUTE) - 1)
 
-    def may_say(self, clause: Clause) -> bool:
-        """Whether a clause names no category that shares its bin with others."""
-        if not isinstance(clause, Among) or not clause.values:
-            return True
-        for column, own in zip(self.columns, self.smallest, strict=True):
-            if isinstance(column, Categories) and column.name == clause.feature:
-                names = {column.values[int(code)] for code in own if not np.isnan(code)}
-                return names.issuperset(clause.values)
-        return True
-
     def n_bounds(self, j: int, bins: Bins) -> int:
         """How many bounds a clause has; a list or a word counts as one."""
         if isinstance(bins, frozenset):
@@ -99,7 +88,6 @@ def cells_of(
     is_wanted: NDArray[np.bool_],
     most_bins: int = MOST_BINS,
     ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
-    lists: Lists = LISTS,
 ) -> Cells:
     """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
 
@@ -126,9 +114,10 @@ def cells_of(
                 distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
             )
         else:
-            bins, own = _categories(column, wanted, np.bincount(places)[: len(distinct)], lists)
-            shared = [np.nan] if len(own) < len(distinct) else []
-            smallest.append(np.append(distinct[own], shared))
+            bins = np.arange(len(distinct))
+            smallest.append(distinct.copy())
+            if isinstance(column, Categories) and column.has_others:  # the last, without a name
+                smallest[-1][distinct == len(column.values)] = np.nan
             largest.append(smallest[-1])
         n_bins[j] = len(smallest[-1]) + has_missing[j]
         codes[:, j] = np.append(bins, len(smallest[-1])).astype(np.uint16)[places]
@@ -171,31 +160,3 @@ def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
         share = np.cumsum(wanted) * (most - 1) / wanted.sum()
         bins = np.unique(share.astype(np.intp), return_inverse=True)[1]
     return bins
-
-
-def _categories(
-    column: Column,
-    wanted: NDArray[np.integer[Any]],
-    n_rows: NDArray[np.integer[Any]],
-    lists: Lists,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The bin of each category, and the categories that have one of their own; past those is the
-    bin that the others share, so that a clause cannot name them. A name that few rows have is a
-    memory of these rows, and so is a long list: those are kept apart that differ most in their
-    shares of the wanted rows and of the others."""
-    own = np.arange(len(wanted))
-    if not (isinstance(column, Categories) and column.is_closed):
-        if n_rows.sum() > FEW_ROWS:
-            own = np.flatnonzero(n_rows >= lists.min_rows)
-        if len(own) > lists.max_values:
-            others = n_rows - wanted
-            # In whole numbers, so that ties are ties: the value that sorts first is kept.
-            differ = np.abs(
-                wanted.astype(object) * int(others.sum())
-                - others.astype(object) * int(wanted.sum())
-            )
-            first = sorted(own.tolist(), key=lambda k: (-differ[k], k))[: lists.max_values]
-            own = np.array(sorted(first), dtype=np.intp)
-    bins = np.full(len(wanted), len(own))
-    bins[own] = np.arange(len(own))
-    return bins, own

@@ -39,11 +39,44 @@ def clauses_of(
     What the wide clauses cover is counted before they are taken: where they lose a row, or win one
     of another class, bounds go no farther than the next row of any class.
     """
+    box = _by_name(cells, box)
     inside = _all_of(len(values), [_meets(cells, j, bins) for j, bins in box.items()])
     clauses, covered = _widened(cells, values, box, is_foreign, read)
     if (covered[inside].all() and not (covered & is_foreign & ~inside).any()) or is_foreign.all():
         return clauses
     return _widened(cells, values, box, np.ones_like(is_foreign), read)[0]
+
+
+def _by_name(cells: Cells, box: Box) -> Box:
+    """The box with single codes, such as a port, by their names: that is what is meant, and not
+    whatever lies between them and the next code."""
+    found: Box = {}
+    for j, bins in box.items():
+        named = (
+            None if isinstance(bins, frozenset) or bins[0] != bins[1] else _name_of(cells, j, *bins)
+        )
+        if named is None or named[0] in box:
+            found[j] = bins
+        else:
+            found[named[0]] = named[1]
+    return found
+
+
+def _name_of(cells: Cells, j: int, at: int, _: int, missing: bool) -> tuple[int, Bins] | None:
+    """The column of names beside a column of numbers, and a bin of one number in it."""
+    for k, column in enumerate(cells.columns):
+        if k == j or column.name != cells.columns[j].name or not isinstance(column, Categories):
+            continue
+        value = cells.smallest[j][at]
+        names = [column.values[int(code)] for code in cells.smallest[k] if not np.isnan(code)]
+        if (
+            value == cells.largest[j][at]
+            and value in names
+            and isinstance(cells.columns[j], Numbers)
+        ):
+            gone = {int(cells.n_bins[k]) - 1} if missing and cells.has_missing[k] else set()
+            return k, frozenset({names.index(value), *gone})
+    return None
 
 
 def _all_of(n_rows: int, met: Iterable[NDArray[np.bool_]]) -> NDArray[np.bool_]:
@@ -165,4 +198,4 @@ def _among(
     if not np.isin(no if negated else yes, own).all():
         negated = not negated
     named = (no if negated else yes).astype(np.intp)
-    return Among(column.name, tuple(column.values[k] for k in named.tolist()), negated, missing)
+    return column.among(tuple(column.values[k] for k in named.tolist()), negated, missing)

@@ -7,15 +7,18 @@ reach the floor where STAIR does. Whatever they have too much is dropped later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause, Mentions
+from stair.clauses import Among, Clause, Mentions
 from stair.columns import Absence, Binned, Categories, Column, Term, Times
 from stair.distill.cells import Bins, Box, Cells
 from stair.rules import Leaf
+
+# A value that no column has.
+_OTHER: Final = object()
 
 
 def boxes_of(cells: Cells, leaves: Sequence[Leaf]) -> list[tuple[Box, int]]:
@@ -38,6 +41,9 @@ def boxes_of(cells: Cells, leaves: Sequence[Leaf]) -> list[tuple[Box, int]]:
 def _column_of(cells: Cells, clause: Clause) -> int:
     for j, column in enumerate(cells.columns):
         if column.name != clause.feature:
+            continue
+        # A column of numbers that are codes is there twice: in order, and as names.
+        if isinstance(clause, Among) != isinstance(column, Categories | Absence):
             continue
         term = column.term if isinstance(column, Term) else None
         if term == (clause.term if isinstance(clause, Mentions) else None):
@@ -69,8 +75,9 @@ def _covered(clause: Clause, codes: NDArray[np.float64], column: Column) -> NDAr
     values: NDArray[Any] = codes
     if isinstance(column, Categories):
         values = np.empty(len(codes), dtype=object)
-        values[:] = [None if k != k else column.values[int(k)] for k in codes.tolist()]
-        return clause.covers(values) & ~np.isnan(codes)  # NaN: several that were put together
+        # NaN: all that cannot be named, which are in no list, and so as a value never seen.
+        values[:] = [_OTHER if k != k else column.values[int(k)] for k in codes.tolist()]
+        return clause.covers(values)
     if isinstance(column, Binned):
         values = np.array([column.tops[int(k)] for k in codes.tolist()])
         column = column.inner

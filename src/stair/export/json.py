@@ -207,7 +207,8 @@ def _clause_to_json(clause: Clause) -> dict[str, Any]:
         return {**found, "mentions": clause.term, "present": clause.present}
     if isinstance(clause, Among):
         key = "not in" if clause.negated else "in"
-        return {**found, key: list(clause.values), "missing": clause.missing}
+        networks = {"networks_of": clause.of} if clause.of else {}
+        return {**found, key: list(clause.values), "missing": clause.missing, **networks}
     if isinstance(clause, Period):
         found["whole_days"] = clause.whole_days
         if clause.only_missing:

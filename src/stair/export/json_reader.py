@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, cast, get_args
 import numpy as np
 
 from stair.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
-from stair.conversion import EXACT, TYPES, WEEKDAYS, Part
+from stair.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema
@@ -135,8 +135,8 @@ def _field(given: Any, version: int) -> Field:
     if kind not in KINDS:
         raise ValueError(f"{shown(kind)} is no kind of field")
     if has_part and (part not in get_args(Part) or PART_KINDS[part] != kind):
-        raise ValueError(f"{shown(part)} is no part of a time that is a {kind}")
-    types = TYPES["time" if has_part else kind]
+        raise ValueError(f"{shown(part)} is no part of a time or an address that is a {kind}")
+    types = TYPES["time" if part in TIME_PARTS else kind]
     type_ = _text(found.get("type", types[0]))
     if type_ not in types:
         raise ValueError(f"a {kind} has no values of the type {type_!r}")
@@ -168,6 +168,9 @@ def _check_value(field: Field, value: Any) -> None:
     """Whether a category is one that such a field can have."""
     if field.part == "weekday":
         fits = value in WEEKDAYS
+    elif field.part in NETWORKS:
+        address, _, _ = str(value).partition("/")
+        fits = network_of(address, field.part) == value
     elif field.type == "flag":
         fits = isinstance(value, bool)
     elif field.type == "time":
@@ -217,9 +220,10 @@ def _mentions(found: dict[str, Any], feature: str) -> Mentions:
 
 def _among(found: dict[str, Any], feature: str) -> Among:
     key = "in" if "in" in found else "not in"
-    _check_keys(found, ("feature", key, "missing"))
+    _check_keys(found, ("feature", key, "missing"), ("networks_of",))
     values = _unique(_list(found[key], _scalar), "value")
-    return Among(feature, tuple(values), key == "not in", _flag(found["missing"]))
+    of = _text(found.get("networks_of", ""))
+    return Among(feature, tuple(values), key == "not in", _flag(found["missing"]), of)
 
 
 def _only_missing(found: dict[str, Any], feature: str) -> Interval | Period:
@@ -274,11 +278,15 @@ def _check_clauses(rules: RuleSet) -> None:
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
         kinds: dict[type, tuple[str, ...]] = {
-            Interval: ("number",), Period: ("time",), Mentions: ("text",), Among: ("category",),
+            Interval: ("number",), Period: ("time",), Mentions: ("text",),
+            Among: ("category", "number"),
         }  # fmt: skip
         is_absence = isinstance(clause, Among) and not clause.values and field.kind == "text"
         if field.kind not in kinds[type(clause)] and not is_absence:
             raise ValueError(f"{str(clause)!r} cannot be asked of a {field.kind}")
+        of = field.source if field.part in NETWORKS else ""
+        if isinstance(clause, Among) and clause.of != of:
+            raise ValueError(f"{str(clause)!r} is not about networks of {clause.of!r}")
         for value in clause.values if isinstance(clause, Among) else ():
             _check_value(field, value)
     if isinstance(rules, LocalRuleSet):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stair.clauses import Among, Interval
-from stair.conversion import EXACT, MEASURES
+from stair.conversion import EXACT, MEASURES, NETWORKS
 from stair.errors import StairError
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
@@ -29,7 +29,7 @@ def needed_fields(rules: RuleSet) -> list[Field]:
             )
     for feature, value in _named(rules):
         field = types[feature]
-        is_text = field.type in ("text", "time") or field.part is not None
+        is_text = field.type in ("text", "time") or field.part == "weekday"
         if isinstance(value, str) != is_text:
             raise StairError(
                 f'the rules compare "{feature}" with {value!r}, but its values are '
@@ -59,6 +59,16 @@ def refuse_types(fields: Iterable[Field], types: Iterable[str], what: str) -> No
             raise StairError(
                 f'"{field.source}" has {words[field.type]}, which {what} cannot compare as the '
                 "rules do; use another kind of export"
+            )
+
+
+def refuse_networks(fields: Iterable[Field], what: str) -> None:
+    """For endings that cannot take an address apart."""
+    for field in fields:
+        if field.part in NETWORKS:
+            raise StairError(
+                f'the rules ask which network "{field.source}" is in, and {what} cannot take an '
+                "address apart; use another kind of export"
             )
 
 

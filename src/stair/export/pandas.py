@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from stair.clauses import Among, Clause, Interval, Mentions, folded
-from stair.conversion import MEASURES
+from stair.conversion import MEASURES, NETWORKS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
-from stair.export.python import bounds, plain, prelude, reader_of, spelling
+from stair.export.python import bits_of, bounds, plain, prelude, reader_of, spelling
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
@@ -108,6 +108,8 @@ def _read(field: Field, column: Any, tools: Any) -> Any:
         return tools.time(column).dt.hour
     if field.part == "weekday":
         return tools.time(column).dt.day_name()
+    if field.part in NETWORKS:
+        return tools.read(column, tools._network, bits_of(field))
     if field.kind == "time":
         return tools.time(column)
     if field.kind == "number" and field.type not in MEASURES:

@@ -18,7 +18,7 @@ import numpy as np
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
 from stair.conversion import MEASURES
 from stair.errors import StairError
-from stair.export.needs import needed_fields, refuse_types, refuse_wide
+from stair.export.needs import needed_fields, refuse_networks, refuse_types, refuse_wide
 from stair.export.terms import term_pattern
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
@@ -44,6 +44,7 @@ class _Writer:
         self._rules = rules
         refuse_types(needed_fields(rules), ("zoned", "time", *MEASURES), "PMML")
         refuse_wide(rules, "PMML")
+        refuse_networks(needed_fields(rules), "PMML")
         self._fields = {field.name: field for field in needed_fields(rules)}
         self._sources: dict[str, Field] = {}
         for field in self._fields.values():

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import EXACT, WEEKDAYS
+from stair.conversion import EXACT, NETWORKS, WEEKDAYS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
-from stair.export.python import bounds, plain, prelude, reader_of, spelling
+from stair.export.python import bits_of, bounds, plain, prelude, reader_of, spelling
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
@@ -143,6 +143,8 @@ class _Writer:
             return tools.time(field.source).dt.hour()
         if field.part == "weekday":
             return tools.time(field.source).dt.weekday()
+        if field.part in NETWORKS:
+            return tools.words(field.source, tools._network, bits_of(field))
         if field.kind == "time":
             return tools.time(field.source)
         reader = getattr(tools, reader_of(field))
@@ -180,6 +182,8 @@ class _Writer:
     def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
         """Categories as `words` writes them."""
         field = self._fields[feature]
+        if field.kind == "number":
+            return [float(value) for value in values]
         if field.part == "weekday":
             return [WEEKDAYS.index(str(value)) + 1 for value in values]
         if field.type == "flag":

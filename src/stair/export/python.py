@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from importlib import resources
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import MEASURES, WEEKDAYS
+from stair.conversion import MEASURES, NETWORKS, WEEKDAYS, Part
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
@@ -125,8 +125,15 @@ def _read(field: Field) -> str:
         return f"getattr(_time({given}), 'hour', None)"
     if field.part == "weekday":
         return f"None if (day := _time({given})) is None else {list(WEEKDAYS)!r}[day.weekday()]"
+    if field.part in NETWORKS:
+        return f"_network({given}, {bits_of(field)})"
     spelled = "".join(f", {word!r}" for word in spelling(field))
     return f"{reader_of(field)}({given}{spelled})"
+
+
+def bits_of(field: Field) -> int:
+    """How many bits the networks of a field have."""
+    return 8 * NETWORKS[cast(Part, field.part)]
 
 
 def reader_of(field: Field) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
+_BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_ADDRESS = re.compile(rf"{_BYTE}([.]{_BYTE}){{3}}")
 _TIME = re.compile(
     r"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
     r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
@@ -162,6 +164,15 @@ def _time_code(value: Any) -> str | None:
         raise TypeError(f"expected a time, got {value!r}")
     found = _iso(value) if isinstance(value, str) else ""
     return found or str(value)
+
+
+def _network(value: Any, bits: int) -> str | None:
+    """The network of so many bits that an IPv4 address is in; None for all else."""
+    address = _code(value)
+    if address is None or _ADDRESS.fullmatch(address) is None:
+        return None
+    kept = address.split(".")[: bits // 8]
+    return ".".join([*kept, *["0"] * (4 - len(kept))]) + f"/{bits}"
 
 
 def _text(value: Any, true: str = "true", false: str = "false") -> str | None:

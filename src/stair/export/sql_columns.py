@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from stair.clauses import Period
-from stair.conversion import EXACT, MEASURES
+from stair.conversion import EXACT, MEASURES, NETWORKS
 from stair.errors import StairError
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
@@ -73,6 +73,8 @@ class Columns:
             return plain(self.hour(field, x), number_literal, self.as_double(self.hour(field, x)))
         if field.part == "weekday":
             return plain(self.weekday(field, x), str)
+        if field.part in NETWORKS:
+            return self.network(x)
         if field.type in MEASURES:
             return self.measure(field, x)
         if field.kind == "number" or field.type == "number":
@@ -126,6 +128,22 @@ class Columns:
     def weekday(self, field: Field, x: str) -> str:
         self.time(field, x)
         return f"STAIR_WEEKDAY({x})"
+
+    def network(self, x: str) -> Column:
+        """The networks of addresses: all that begin with the same numbers, of texts that are
+        addresses. Anything else is missing."""
+        text, is_address = self.address(x)
+
+        def listed(networks: Sequence[Any]) -> str:
+            starts = (f"{text} LIKE '{start_of(network)}%'" for network in networks)
+            return f"({' OR '.join(starts)})"
+
+        here = f"{x} IS NOT NULL AND {is_address}"
+        return Column(_no_order, listed, here, f"{x} IS NULL OR NOT {is_address}", guarded=True)
+
+    def address(self, x: str) -> tuple[str, str]:
+        """A value as text, and a condition that it is an IPv4 address in its usual form."""
+        return x, f"STAIR_ADDRESS({x})"
 
     def measure(self, field: Field, x: str) -> Column:
         """Durations and times of the day."""
@@ -268,6 +286,12 @@ def time_text(time: Any) -> str:
     """A time as SQL writes it, to the microsecond where it must be."""
     day, _, clock = str(np.datetime64(time, "us")).partition("T")
     return f"{day} {clock.rstrip('0').rstrip('.') if '.' in clock else clock}"
+
+
+def start_of(network: str) -> str:
+    """What the addresses of a network begin with: 205.174.165. for 205.174.165.0/24."""
+    address, _, bits = network.partition("/")
+    return "".join(f"{number}." for number in address.split(".")[: int(bits) // 8])
 
 
 def in_calendar(time: Any) -> bool:

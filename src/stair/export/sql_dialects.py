@@ -11,8 +11,22 @@ import string
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stair.conversion import ADDRESS
 from stair.errors import StairError, did_you_mean
 
+# Some expressions end before a last line break, so that nothing else than digits is asked for too.
+_ADDRESS: Final = f"^{ADDRESS}$"
+_NO_DIGIT: Final = "[^0-9.]"
+# Without expressions: three points between one to three digits each, up to 255, no leading zeros.
+_PLAIN: Final = "_ COLLATE Latin1_General_100_BIN2"
+_BY_PARTS: Final = " AND ".join((
+    "LEN(_) - LEN(REPLACE(_, '.', '')) = 3",
+    *(f"NOT {_PLAIN} LIKE '%{part}%'" for part in (
+        "[^0-9.]", "..", "[0-9][0-9][0-9][0-9]", "[3-9][0-9][0-9]", "2[6-9][0-9]", "25[6-9]",
+        ".0[0-9]",
+    )),
+    f"NOT {_PLAIN} LIKE '0[0-9]%'", f"NOT {_PLAIN} LIKE '.%'", f"NOT {_PLAIN} LIKE '%.'",
+))  # fmt: skip
 _FOLDED: Final = f"TRANSLATE(_, '{string.ascii_uppercase}', '{string.ascii_lowercase}')"
 
 
@@ -44,17 +58,20 @@ _EVERY: Final = (
         "TEXT": "CAST(_ AS STRING)",
         "MICROSECONDS": "UNIX_MICROS(FROM_UTC_TIMESTAMP(_, CURRENT_TIMEZONE()))",
         "TIME": "CAST(_ AS TIMESTAMP)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
+        "ADDRESS": f"(_ RLIKE '{_ADDRESS}' AND NOT _ RLIKE '{_NO_DIGIT}')",
     }),
     Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=2, functions={
         "HOUR": "EXTRACT(HOUR FROM _)", "WEEKDAY": "EXTRACT(DAYOFWEEK FROM _)",
         "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
         "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
+        "ADDRESS": f"REGEXP_CONTAINS(_, '{_ADDRESS}')",
     }),
     Dialect("snowflake", "Snowflake", 255, sqlglot="snowflake", has_case=True, functions={
         "HOUR": "HOUR(_)", "WEEKDAY": "DAYOFWEEKISO(_)",
         "NAN": "CAST(_ AS DOUBLE) = CAST('NaN' AS DOUBLE)",
         "MICROSECONDS": "DATE_PART(epoch_microsecond, _)", "TEXT": "CAST(_ AS VARCHAR)",
         "TIME": "CAST(_ AS TIMESTAMP_NTZ)", "HAS": f"POSITION(TERM, {_FOLDED}) > 0",
+        "ADDRESS": f"REGEXP_LIKE(_, '{ADDRESS}')",
     }),
     # Its default collation takes É for E and a for A; BIN2 compares as written.
     Dialect("sqlserver", "SQL Server", 128, sqlglot="tsql", monday=0, has_nan=False, functions={
@@ -63,6 +80,7 @@ _EVERY: Final = (
         "TEXT": "_ COLLATE Latin1_General_100_BIN2", "TIME": "CAST(_ AS DATETIME2(6))",
         "HAS": "CHARINDEX(TERM, "
                f"{_FOLDED.replace('_', '_ COLLATE Latin1_General_100_BIN2')}) > 0",
+        "ADDRESS": f"({_BY_PARTS})",
     }),
     # Bytes are compared, for the same reason; there is no TRANSLATE, see `_mysql_has`.
     Dialect("mysql", "MySQL", 64, sqlglot="mysql", monday=0, has_nan=False, functions={
@@ -71,6 +89,7 @@ _EVERY: Final = (
         "TEXT": "CAST(CONVERT(_ USING utf8mb4) AS BINARY)", "TIME": "CAST(_ AS DATETIME(6))",
         "HAS": "LOCATE(CAST(CONVERT(TERM USING utf8mb4) AS BINARY), "
                "CAST(CONVERT(_ USING utf8mb4) AS BINARY)) > 0",
+        "ADDRESS": f"(_ REGEXP '{_ADDRESS}' AND NOT _ REGEXP '{_NO_DIGIT}')",
     }),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import string
 from collections.abc import Sequence
 from typing import Any, Final
 
+from stair.conversion import ADDRESS
 from stair.export.sql_columns import (
     BEYOND_WHOLE,
     Column,
@@ -108,6 +109,9 @@ class DuckdbColumns(TypedColumns):
     def weekday(self, field: Field, x: str) -> str:
         del field
         return f"extract(isodow FROM make_timestamp(epoch_us({x})))"
+
+    def address(self, x: str) -> tuple[str, str]:
+        return x, f"regexp_full_match({x}, '{ADDRESS}')"
 
     def measure(self, field: Field, x: str) -> Column:
         us = f"epoch_us({x})"

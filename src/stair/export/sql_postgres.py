@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from stair.conversion import ADDRESS
 from stair.export.sql_columns import (
     Column,
     TypedColumns,
@@ -97,6 +98,9 @@ class PostgresColumns(TypedColumns):
     def weekday(self, field: Field, x: str) -> str:
         del field
         return f"extract(isodow FROM {_in_utc(x)})"
+
+    def address(self, x: str) -> tuple[str, str]:
+        return x, f"({x} ~ '^{ADDRESS}$')"
 
     def measure(self, field: Field, x: str) -> Column:
         last: Callable[[float], int]

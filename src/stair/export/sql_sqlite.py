@@ -109,6 +109,16 @@ class SqliteColumns(Columns):
         day = f"CAST(strftime('%w', substr({_moment(x)}, 1, 10)) AS INTEGER)"
         return f"({day} + 6) % 7 + 1"
 
+    def address(self, x: str) -> tuple[str, str]:
+        """Without expressions: three points between one to three digits each, up to 255, no leading
+        zeros."""
+        text = f"CAST({x} AS TEXT)"
+        absent = ("*[^0-9.]*", "*..*", ".*", "*.", "0[0-9]*", "*.0[0-9]*", "*[0-9][0-9][0-9][0-9]*",
+                  "*[3-9][0-9][0-9]*", "*2[6-9][0-9]*", "*25[6-9]*")  # fmt: skip
+        asked = " AND ".join(f"{text} NOT GLOB '{pattern}'" for pattern in absent)
+        points = f"length({text}) - length(replace({text}, '.', '')) = 3"
+        return text, f"({points} AND {asked})"
+
     def mentions(self, field: Field, x: str, term: str) -> str:
         del field
         real = _loud(x, "this is no text: ")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stair.errors import option, spoken, visible
+from stair.identifiers import A_KEY
 from stair.kinds import FEWEST
 from stair.local import LocalRuleSet
 
@@ -438,7 +439,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     if summary.left_out:
         names = [f"{name} ({why})" for name, why in summary.left_out.items()]
         shown = names if len(names) <= 6 else [*names[:6], f"… {len(names) - 6} more"]
-        more.append(f"Left out: {', '.join(shown)}.")
+        more.append(f"Left out: {', '.join(shown)}.{_brought_back(summary.left_out)}")
     lines += ["  ".join(more)] if more else []
     lines += further_in_words(summary)
     lines += [f"Note: {note}" for note in summary.notes]
@@ -446,3 +447,12 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     if not summary.floor_reached:
         wrapped = [paint(s, _WARN) if "floor was not" in s else s for s in wrapped]
     return wrapped
+
+
+def _brought_back(left_out: Mapping[str, str]) -> str:
+    """How an identifier is used all the same, by the first of them."""
+    for name, why in left_out.items():
+        if "all values differ" in why or "values hardly repeat" in why:
+            kind = "number" if why.startswith(A_KEY) else "category"
+            return f" {spoken(option('kinds', {name: kind}))} brings it back."
+    return ""

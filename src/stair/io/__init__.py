@@ -13,14 +13,18 @@ from stair.io.copying import write_with
 from stair.io.frame import Frame
 from stair.io.many import column_names, is_many, read
 from stair.io.objects import from_object
+from stair.io.reading import is_text_file
+from stair.io.values import codes_of
 from stair.io.writing import atomic_write, write_table, written_as
 
 __all__ = [
     "Frame",
     "atomic_write",
+    "codes_of",
     "column_names",
     "from_object",
     "is_many",
+    "is_text_file",
     "named",
     "read",
     "write_table",

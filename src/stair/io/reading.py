@@ -150,6 +150,13 @@ def no_such_file(path: Path) -> str:
     return f'no file "{path.name}" in {where}.{did_you_mean(path.name, there)}'
 
 
+def is_text_file(source: Source) -> bool:
+    """Whether a file is one in which every value is text: CSV and the like, by its name."""
+    path = Path(source)
+    endings = [s.lower() for s in path.suffixes[-2:] if s.lower() != ".gz"]
+    return path.name == PIPED or endings[-1:] in [[ending] for ending in TEXT]
+
+
 def ending_of(path: Path) -> str:
     """What a file is by its name: ".csv" also for .csv.gz; refused where we do not know it."""
     if path.name == PIPED:

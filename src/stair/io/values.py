@@ -21,6 +21,7 @@ Piece: TypeAlias = tuple[str, Array]
 (moved to UTC) or text. Kinds are joined in `join_pieces`, so that a column may be typed bit by
 bit."""
 
+_WHOLE_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _LEADING_ZERO = re.compile(r"\n\s*[+-]?0[0-9]+(?:[eE][+-]?[0-9]+)?\s*\n")
 _DATE = re.compile(
     r"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -60,6 +61,18 @@ def typed(values: Sequence[str]) -> Piece:
         spread = np.full(len(values), math.nan)
     spread[~absent] = array
     return kind, spread
+
+
+def codes_of(texts: Sequence[str], array: Array) -> Loaded:
+    """Texts of a file that are categories, as numbers, flags or days where all of them are; as they
+    stand where a number would not say which text it was: 1.10, 1.1 and 1."""
+    kind, found = typed(texts)
+    if kind in ("text", "none"):
+        return array, ""
+    if kind == "float" and not all(_WHOLE_FLOAT.fullmatch(t.strip()) for t in texts
+                                   if t.strip() not in MISSING):  # fmt: skip
+        return array, ""
+    return found, "zoned" if kind == "zoned" else ""
 
 
 def _missing_texts(stripped: Sequence[str]) -> NDArray[np.bool_]:

@@ -175,7 +175,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
         has_kinds = "kinds" in saved.facts
         own = {f.source: f.kind for f in saved.fields if f.part is None}
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
-        time_parts = time_parts or any(f.part is not None for f in saved.fields)
+        time_parts = time_parts or any(f.part in ("hour", "weekday") for f in saved.fields)
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
     given = take_in(

@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -118,7 +118,9 @@ def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
         negated = _first(fields, "negated") == "1"
         if not chosen and not missing and not negated:
             raise StairError("no value is ticked, so that the clause would match nothing")
-        return _about_something(Among(old.feature, chosen, negated, missing), missing)
+        return _about_something(
+            replace(old, values=chosen, negated=negated, missing=missing), missing
+        )
     term = _first(fields, "term").strip()
     if not term:
         raise StairError("which word? The clause says what a text mentions, and there is no word")

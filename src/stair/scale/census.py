@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.conversion import TIME_PARTS
 from stair.io.frame import Frame
 from stair.match import Repeated, blocks_of_bits, first_of, unpacked
 from stair.rules import Rule
@@ -176,5 +177,5 @@ def _read(each: Field, raw: Raw, was: dict[str, str]) -> NDArray[np.generic]:
 
 def as_learned(each: Field, raw: Raw) -> Raw:
     """Texts as times where times were learned: a part may have nothing else than 2024-02-30."""
-    is_time = each.kind == "time" or each.part is not None
+    is_time = each.kind == "time" or each.part in TIME_PARTS
     return as_times(raw) if is_time and isinstance(raw, Words) else raw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from stair.clauses import value_order
 from stair.codebook import Codebook
-from stair.columns import Binned, Categories, Column, Numbers, Times
-from stair.conversion import WEEKDAYS, part_of
+from stair.columns import LISTS, Binned, Categories, Column, Lists, Numbers, Times, namable
+from stair.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, outlier_of_two, read_labels
@@ -55,22 +56,24 @@ def _n_values(column: Column) -> int:
     if isinstance(column, Binned):
         return len(column.tops)
     assert isinstance(column, Categories)
-    return len(column.values)
+    return column.size
 
 
-def make_coding(fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int) -> Coding:
+def make_coding(
+    fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int, lists: Lists = LISTS
+) -> Coding:
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
     edges: list[tuple[Any, ...]] = []
-    for attribute, field in enumerate(fields):
-        column, bounds = _column(field, attribute, profiles[field.source], n_bins)
+    for attribute, field in zip(Schema(tuple(fields)).attributes, fields, strict=True):
+        column, bounds = _column(field, attribute, profiles[field.source], n_bins, lists)
         columns.append(column)
         edges.append(tuple(bounds))
     return Coding(tuple(fields), tuple(columns), tuple(edges))
 
 
 def _column(
-    field: Field, attribute: int, profile: Profile, n_bins: int
+    field: Field, attribute: int, profile: Profile, n_bins: int, lists: Lists
 ) -> tuple[Column, Sequence[Any]]:
     name = field.name
     if field.part == "hour":
@@ -80,16 +83,37 @@ def _column(
     if field.part == "weekday":
         days = sorted(WEEKDAYS, key=value_order)
         return Categories(name, attribute, tuple(days)), days
+    if field.part in NETWORKS:
+        networks = Counter[str]()
+        for address, n in (profile.words or {}).items():
+            if (network := network_of(address, field.part)) is not None:
+                networks[network] += n
+        column, stored = _named(name, attribute, networks, lists)
+        return replace(column, of=field.source), stored
     if field.kind == "number":
         return binned(Numbers(name, attribute), profile.sketch, n_bins)
     if field.kind == "time":
         return binned(Times(name, attribute, profile.whole_days), profile.sketch, n_bins)
-    values, _ = profile.values(name)
+    values, counts = profile.values(name)
     if profile.kind in ("number", "time"):
         assert profile.sketch.distinct is not None
         return Categories(name, attribute, tuple(values)), profile.sketch.distinct.tolist()
-    ordered = sorted(values, key=value_order)
-    return Categories(name, attribute, tuple(ordered)), ordered
+    return _named(name, attribute, dict(zip(values, counts, strict=True)), lists)
+
+
+def _named(
+    name: str, attribute: int, counts: Mapping[Any, int], lists: Lists
+) -> tuple[Categories, Sequence[Any]]:
+    """Categories, of which those that may not be named share a code, and all of them in order. The
+    classes of the rows are not known yet: the most frequent ones are named."""
+    ordered = sorted(counts, key=value_order)
+    column = Categories(name, attribute, tuple(ordered))
+    if column.is_closed:
+        return column, ordered
+    own = namable(np.array([counts[v] for v in ordered], dtype=np.int64), None, lists)
+    if len(own) == len(ordered):
+        return column, ordered
+    return Categories(name, attribute, tuple(ordered[k] for k in own), has_others=True), ordered
 
 
 def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any, ...]]:
@@ -193,7 +217,9 @@ class Coded:
         ):
             if isinstance(column, Categories):
                 here = whole[starts[j] : starts[j + 1] - 1].sum(axis=1).tolist()
-                known = [v for v, n in zip(column.values, here, strict=True) if n]
+                known = [v for v, n in zip(column.values, here, strict=False) if n]
+                if column.has_others:  # which of these have a label is not counted
+                    known += set(self.coding.edges[j]) - set(column.values)
                 known.sort(key=value_order)
                 each = replace(each, known=tuple(known) if len(known) <= MOST_KNOWN else None)
             fields.append(each)
@@ -237,11 +263,11 @@ def make_plan(
     """Fields, classes and bins from what the columns hold; the bins may be given."""
     verdict, stored = read_verdict(profiles.pop(options.label), options)
     fields, left_out = choose_fields(profiles, options, engine)
-    coding = coding or make_coding(fields, profiles, options.n_bins)
+    coding = coding or make_coding(fields, profiles, options.n_bins, options.lists)
     coder = Coder(coding, options.label, stored, verdict.codes)
     kinds: dict[str, list[str]] = {}
     for each in fields:
-        kinds.setdefault(each.source, []).append("time" if each.part else each.kind)
+        kinds.setdefault(each.source, []).append("time" if each.part in TIME_PARTS else each.kind)
     read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
     return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read))
 
@@ -256,7 +282,15 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     if isinstance(column, Categories):
         if field.part == "weekday":
             raw = _words(part_of(as_times(raw), "weekday"))
-        return _places(raw, edges, field.name).astype(code_type(size))
+        elif field.part in NETWORKS:
+            assert isinstance(raw, Words)
+            raw = _networks(raw, field.part)
+        places = _places(raw, edges, field.name)
+        if column.has_others:
+            own = {value: k for k, value in enumerate(column.values)}
+            codes = [own.get(value, len(own)) for value in edges]
+            places = np.array([*codes, size - 1], dtype=np.int64)[places]
+        return places.astype(code_type(size))
     assert isinstance(column, Binned)
     if field.part == "hour":
         raw = part_of(as_times(raw), "hour")
@@ -301,6 +335,15 @@ def as_times(raw: Raw) -> NDArray[np.datetime64]:
     times = np.append(times_of(raw.values), NEVER)
     found: NDArray[np.datetime64] = times[raw.codes]
     return found
+
+
+def _networks(raw: Words, part: Part | None) -> Words:
+    """The networks of addresses."""
+    found = [network_of(value, part) for value in raw.values]
+    values = sorted({v for v in found if v is not None})
+    place = {v: k for k, v in enumerate(values)}
+    codes = np.array([*(-1 if v is None else place[v] for v in found), -1], dtype=np.int64)
+    return Words(values, codes[raw.codes])
 
 
 def _words(array: NDArray[Any]) -> Words:

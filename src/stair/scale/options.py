@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
+from stair.columns import LISTS, Lists
 from stair.errors import StairError, no_such_column, option
 from stair.io.stream import Stream
 from stair.scale.edges import BINS
@@ -38,6 +39,7 @@ class Options:
     n_bins: int = BINS
     table: str | None = None
     query: str | None = None
+    lists: Lists = LISTS
     as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
 
     def wanted(self, names: Sequence[str], source: str) -> list[str]:

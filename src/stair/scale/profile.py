@@ -11,12 +11,20 @@ from numpy.typing import NDArray
 
 from stair.conversion import MEASURES
 from stair.errors import StairError, option
+from stair.identifiers import A_KEY, expected_pairs, is_key, why_identifier
 from stair.io.values import moment
 from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch
 from stair.schema import Field, unread_in_words
-from stair.table import ISO_TIME, TRUE_TIMES, WORDS_IN_TEXT, are_times, fields_among, why_identifier
+from stair.table import (
+    ISO_TIME,
+    TRUE_TIMES,
+    WORDS_IN_TEXT,
+    address_counts,
+    are_times,
+    fields_among,
+)
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 # The different texts of a column are kept up to so many characters together.
@@ -173,7 +181,7 @@ class Profile:
             return are_times(self.words)
         return self.n_texts - self.n_unreal >= TRUE_TIMES * self.n_texts
 
-    def why_useless(self, kind: str) -> str | None:
+    def why_useless(self, name: str, kind: str) -> str | None:
         """Why the column cannot help; None where it can."""
         if self.was == "described":
             return "its values are lists, records or of several types"
@@ -187,7 +195,26 @@ class Profile:
             return TOO_MANY
         if kind == "category" and (why := why_identifier((self.words or {}).values())) is not None:
             return why
+        if kind == "number" and self.was not in MEASURES and (why := self._why_key(name)):
+            return why
         return "all values are the same" if n_distinct == 1 and not self.n_missing else None
+
+    def _why_key(self, name: str) -> str | None:
+        """Why whole numbers are a key; where they are too many to know them all, by how often they
+        repeat within the parts of the data."""
+        sketch = self.sketch
+        if self.kind != "number" or not (sketch.n_rows and sketch.whole):
+            return None
+        low, high = int(sketch.lowest), int(sketch.highest)
+        if sketch.counts is None:
+            if 2 * sketch.n_repeats >= sketch.n_rows:
+                return None
+            is_one = is_key(name, low, high, sketch.n_repeats, sketch.pairs)
+            return f"{A_KEY}values hardly repeat" if is_one else None
+        why = why_identifier(sketch.counts.tolist())
+        pairs = expected_pairs(sketch.n_rows, low, high)
+        repeats = sketch.n_rows - len(sketch.counts)
+        return A_KEY + why if why and is_key(name, low, high, repeats, pairs) else None
 
     def _n_distinct(self) -> int | None:
         if self.kind in ("number", "time"):
@@ -295,13 +322,14 @@ def choose_fields(
         return profiles[name].type_of(kind, as_matrix)
 
     def why_useless(name: str, kind: str) -> str | None:
-        return None if as_matrix else profiles[name].why_useless(kind)
+        return None if as_matrix else profiles[name].why_useless(name, kind)
 
     fields, left_out = fields_among(
         [*options.exclude, *profiles],  # what is excluded was not read
         kind_of,
         type_of,
         why_useless,
+        lambda name: {} if as_matrix else address_counts(profiles[name].words or {}),
         include=options.include,
         exclude=options.exclude,
         kinds=options.kinds,

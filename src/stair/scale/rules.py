@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, Interval, Period
-from stair.columns import Binned, Categories, Column, Times
+from stair.columns import ANY_OTHER, Binned, Categories, Column, Times
 from stair.conversion import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
@@ -136,7 +136,7 @@ def _tallies(rules: RuleSet, coded: Coded, whole: Counts) -> dict[str, Tally]:
 
 def _tally(column: Column, counts: Counts) -> Tally:
     if isinstance(column, Categories):
-        return Tally(column.values, counts)
+        return Tally((*column.values, *[ANY_OTHER] * column.has_others), counts)
     assert isinstance(column, Binned)
     inner, exact = column.inner, column.tops == column.bottoms
     if isinstance(inner, Times):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.conversion import EXACT
+from stair.identifiers import expected_pairs
 
 SUMMARY: Final = 8192  # quantiles in a summary
 MOST_DISTINCT: Final = 10_000  # different values that are known one by one
@@ -41,6 +42,8 @@ class Sketch:
     whole: bool = True  # all of them are whole numbers
     distinct: Numbers | None = field(default_factory=lambda: np.empty(0))  # None: too many
     counts: NDArray[np.int64] | None = field(default_factory=lambda: np.empty(0, np.int64))
+    n_repeats: int = 0  # rows that repeat another one of their part
+    pairs: float = 0.0  # of whole numbers, that chance would make equal within the parts
     dtype: np.dtype[Any] = _FLOAT
     _levels: list[_Summary | None] = field(default_factory=list)
 
@@ -62,8 +65,11 @@ class Sketch:
         dtype = self._extend(ordered.dtype, ordered[0].item(), ordered[-1].item(), is_whole)
         ordered = ordered.astype(dtype, copy=False)
         self.n_rows += len(ordered)
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        self.n_repeats += len(ordered) - len(starts)
+        if self.whole and np.isfinite(ordered[[0, -1]]).all():
+            self.pairs += expected_pairs(len(ordered), int(ordered[0]), int(ordered[-1]))
         if self.distinct is not None:
-            starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
             self._add_distinct(ordered[starts], np.diff(np.append(starts, len(ordered))))
         self._carry(_thinned(ordered, None, len(ordered)), 0)
 
@@ -73,6 +79,8 @@ class Sketch:
             return
         dtype = self._extend(other.dtype, other.lowest, other.highest, other.whole)
         self.n_rows += other.n_rows
+        self.n_repeats += other.n_repeats
+        self.pairs += other.pairs
         if other.distinct is None or other.counts is None:
             self.distinct = self.counts = None
         else:

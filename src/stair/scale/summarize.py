@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stair.agreement import Score
+from stair.columns import Lists
 from stair.engines.counting import Counter
 from stair.errors import StairError, option
 from stair.io.stream import files_of, open_stream
@@ -78,6 +79,7 @@ def summarize_large(
     bins: int,
     sample: int,
     client: Any,
+    lists: Lists,
     others: dict[str, Any],
 ) -> Summary:
     """What `summarize` does with an engine other than memory."""
@@ -88,7 +90,7 @@ def summarize_large(
         _check_work(engine, method, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
-        dict(kinds or {}), time_parts, bins, table, query,
+        dict(kinds or {}), time_parts, bins, table, query, lists,
     )  # fmt: skip
     limits = Limits(min_score, max_rule_length, max_total_length)
     settings = {
@@ -96,6 +98,8 @@ def summarize_large(
         "min_score": min_score,
         "max_rule_length": max_rule_length,
         "max_total_length": max_total_length,
+        "min_rows_per_value": lists.min_rows,
+        "max_values": lists.max_values,
         "time_parts": time_parts,
         "engine": engine,
         "bins": bins,
@@ -109,7 +113,7 @@ def summarize_large(
         def learner(schema: Schema, verdict: Labels) -> Learner:
             return Learner(
                 schema, method, min_score, max_rule_length, max_total_length, verdict, say,
-                random_state=random_state, **others,
+                random_state=random_state, lists=lists, list_codes=False, **others,
             )  # fmt: skip
 
         learn = distill_rows if method == "distilled" else learn_from_sample

@@ -222,7 +222,9 @@ def forget(folder: Path) -> None:
 def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"name": column.name, "attribute": column.attribute}
     if isinstance(column, Categories):
-        return {**found, "values": column.values, "stored": edges}
+        others: dict[str, Any] = {"has_others": True} if column.has_others else {}
+        others |= {"networks_of": column.of} if column.of else {}
+        return {**found, "values": column.values, "stored": edges, **others}
     assert isinstance(column, Binned)
     found["tops"] = column.tops
     if column.bottoms != column.tops:
@@ -235,7 +237,9 @@ def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
 def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
     name, attribute = found["name"], found["attribute"]
     if "values" in found:
-        return Categories(name, attribute, tuple(found["values"])), tuple(found["stored"])
+        more = found.get("has_others", False), found.get("networks_of", "")
+        column = Categories(name, attribute, tuple(found["values"]), *more)
+        return column, tuple(found["stored"])
     inner: Numbers | Times = Numbers(name, attribute)
     if "whole_days" in found:
         inner = Times(name, attribute, found["whole_days"])

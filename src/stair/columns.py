@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,12 +36,26 @@ class Lists(NamedTuple):
 LISTS: Final = Lists()
 
 
+class Sides(IntFlag):
+    """Which clauses a column with an order allows: those that go on to one of its ends, and those
+    with a bound on either side."""
+
+    UP_TO = 1
+    MORE_THAN = 2
+    BETWEEN = 4
+
+
+ANY_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN | Sides.BETWEEN
+ONE_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN
+
+
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A column of numbers, whose codes are the numbers themselves."""
 
     name: str
     attribute: int
+    sides: Sides = ANY_SIDE
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -62,6 +77,7 @@ class Times:
     name: str
     attribute: int
     whole_days: bool = False
+    sides: Sides = ANY_SIDE
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -85,6 +101,7 @@ class Categories:
     attribute: int
     values: tuple[Any, ...]
     is_ordered: ClassVar[bool] = False
+    sides: ClassVar[Sides] = ANY_SIDE
 
     @property
     def is_closed(self) -> bool:
@@ -118,6 +135,7 @@ class Term:
     attribute: int
     term: str
     is_ordered: ClassVar[bool] = True
+    sides: ClassVar[Sides] = ANY_SIDE
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left  # there is only one cut
@@ -131,6 +149,7 @@ class Absence:
     name: str
     attribute: int
     is_ordered: ClassVar[bool] = True
+    sides: ClassVar[Sides] = ANY_SIDE
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left
@@ -158,12 +177,21 @@ class Binned:
     def attribute(self) -> int:
         return self.inner.attribute
 
+    @property
+    def sides(self) -> Sides:
+        return self.inner.sides
+
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         start = self.bottoms[int(above)] if math.isfinite(above) else math.inf
         return self.inner.cut(self.tops[int(below)], start, missing_left)
 
 
 Column: TypeAlias = Numbers | Times | Categories | Term | Absence | Binned
+
+
+def cut_once(columns: Sequence[Column]) -> NDArray[np.bool_]:
+    """The columns that a rule may cut once at most: a second cut would give it a second bound."""
+    return np.array([Sides.BETWEEN not in column.sides for column in columns], dtype=np.bool_)
 
 
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:

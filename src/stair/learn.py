@@ -24,7 +24,7 @@ from stair.schema import Schema, Values
 from stair.seeds import seed_of
 from stair.shortest import MOST as MOST_TREES
 from stair.shortest import shortest_tree
-from stair.table import encode
+from stair.table import Table, encode
 from stair.validation import Check, check_of, out_of_fold, quick_folds
 
 # Refined rules of the quick check are chosen from so many trees in each fold.
@@ -81,6 +81,7 @@ class Learner:
     effort: Effort = "normal"
     time_limit: float | None = None
     lists: Lists = LISTS
+    time_windows: bool = False  # whether a clause on a time may have two bounds
     most_trees: int = MOST_TREES  # that refined rules are chosen from
     most_draws: int = MOST_DRAWS  # of partitions to start with
 
@@ -92,6 +93,7 @@ class Learner:
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
             "max_total_length": self.max_total_length,
+            "time_windows": self.time_windows,
         }
         if self.method == "local":
             found |= {
@@ -121,6 +123,9 @@ class Learner:
         classes, positive = self.labels.classes, self.labels.positive
         return Learned(rule_set_of(leaves, classes, self.schema, default, positive), trace)
 
+    def _encoded(self, values: Values, codes: NDArray[np.int32]) -> Table:
+        return encode(self.schema, values, codes, time_windows=self.time_windows)
+
     def distilled(
         self,
         values: Values,
@@ -128,7 +133,7 @@ class Learner:
         weights: NDArray[np.float64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = encode(self.schema, values, codes)
+        table = self._encoded(values, codes)
         self.say("distilling")
         found = distill(
             table.columns,
@@ -190,7 +195,7 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         if self.max_total_length is not None:
             raise StairError("method refined has no limit on the total length; leave it out")
-        table = encode(self.schema, values, codes)
+        table = self._encoded(values, codes)
         n_classes = len(self.labels.classes)
         leaves, default, growth = shortest_tree(
             lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
@@ -207,7 +212,7 @@ class Learner:
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = encode(self.schema, values, codes)
+        table = self._encoded(values, codes)
         engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
         growth = grow(
             engine,
@@ -223,7 +228,7 @@ class Learner:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
-            encode(self.schema, values, codes),
+            self._encoded(values, codes),
             codes,
             self.labels.classes,
             positive=self.labels.positive,
@@ -251,7 +256,7 @@ class Learner:
                 "are not; exclude them or use method stair"
             )
         self.say(f"learning: {self.method}")
-        table = encode(self.schema, values, codes)
+        table = self._encoded(values, codes)
         columns = [c for c in table.columns if isinstance(c, Numbers | Binned)]
         settings: dict[str, Any] = {
             "positive": self.labels.positive,

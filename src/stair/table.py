@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
+    ANY_SIDE,
     FEW_ROWS,
+    ONE_SIDE,
     ROWS_A_VALUE,
     Absence,
     Binned,
@@ -243,8 +245,15 @@ def encode(
     values: Values,
     labels: NDArray[np.int32],
     max_terms: int = MAX_TERMS,
+    *,
+    time_windows: bool = False,
 ) -> Table:
-    """Fields as columns of codes. The labels help to choose a text's terms, and nothing else."""
+    """Fields as columns of codes. The labels help to choose a text's terms, and nothing else.
+
+    A clause on a time has one bound, unless windows are asked for: some hours of one day are a
+    coincidence.
+    """
+    sides = ANY_SIDE if time_windows else ONE_SIDE
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
 
@@ -260,7 +269,8 @@ def encode(
         elif field.kind == "time":
             gone = np.isnat(array)
             whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
-            add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
+            times = Times(name, attribute, whole_days, sides)
+            add(*_ranked(times, array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
             add(Categories(name, attribute, names), code)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair import io
-from stair.conversion import is_missing
+from stair.conversion import is_missing, zone_of_column
 from stair.errors import StairError, no_such_column
 from stair.labels import Labels, labels_from_scores, read_labels
 from stair.learn import Progress
 from stair.schema import Schema, Values
-from stair.table import choose_fields, read_to_learn
+from stair.table import choose_fields, notes_on_parts, read_to_learn
 from stair.verdicts import labels_from_detector
 
 
@@ -66,6 +66,7 @@ def take_in(
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None = None,
     random_state: int | None,
     table: str | None,
     query: str | None,
@@ -91,14 +92,18 @@ def take_in(
     included = None if include is None else [n for n in include if n not in taken]
     fields, left_out = choose_fields(
         told, include=included, exclude=[n for n in exclude if n in columns], kinds=kinds,
-        time_parts=time_parts,
+        time_parts=time_parts, time_zone=time_zone,
     )  # fmt: skip
     left_out |= {column: "it is the verdict" for column in include or () if column in taken}
     left_out |= {column: "excluded" for column in exclude if column not in frame.columns}
     rows = np.flatnonzero(verdict.codes >= 0)
     schema = Schema(fields, tuple(frame.columns))
     values = read_to_learn(schema, told)
-    notes = values.notes
+    types = told.types
+    notes = (
+        *notes_on_parts(fields, lambda n: zone_of_column(columns[n], types.get(n, "")), time_zone),
+        *values.notes,
+    )
     if len(rows) < frame.n_rows:
         values = values.take(rows)
     return Given(
@@ -253,7 +258,9 @@ def _matrix(
 ) -> tuple[NDArray[np.float64], list[str]]:
     """The table as plain numbers for a detector: missing values at the median, categories by how
     rare they are, text left out."""
-    fields, _ = choose_fields(frame, include=include, exclude=exclude, kinds=kinds)
+    fields, _ = choose_fields(
+        frame, include=include, exclude=exclude, kinds=kinds, time_parts=False
+    )
     parts: list[NDArray[np.float64]] = []
     names: list[str] = []
     values = read_to_learn(Schema(fields), frame)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,19 @@ from stair.columns import (
     Term,
     Times,
 )
-from stair.conversion import EXACT, Part, is_missing, type_of_column
+from stair.conversion import (
+    EXACT,
+    Part,
+    as_times,
+    is_missing,
+    parts_that_change,
+    type_of_column,
+    zone_of_column,
+)
 from stair.errors import StairError, no_such_column
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
+from stair.io.zones import SEVERAL, UTC
 from stair.names import in_name_order
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
@@ -62,19 +71,27 @@ def choose_fields(
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, str] | None = None,
-    time_parts: bool = False,
+    time_parts: bool = True,
+    time_zone: str | None = None,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
-    """The fields of a table, and what was left out with the reason why."""
+    """The fields of a table, and what was left out with the reason why.
+
+    The hour and the weekday of a time are fields of their own, where they change; those of times
+    with a zone are of that zone, or of the one that is asked for.
+    """
     table, was = frame.columns, frame.types
     return fields_among(
         table,
         lambda name: _kind_of(table[name]),
         lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
         lambda name, kind: _why_useless(table[name], was.get(name, ""), kind),
+        lambda name: zone_of_column(table[name], was.get(name, "")),
+        lambda name, zone: parts_that_change(as_times(table[name], name)[0], zone),
         include=include,
         exclude=exclude,
         kinds=kinds,
         time_parts=time_parts,
+        time_zone=time_zone,
     )
 
 
@@ -83,11 +100,14 @@ def fields_among(
     kind_of: Callable[[str], str],
     type_of: Callable[[str, str], str],
     why_useless: Callable[[str, str], str | None],
+    zone_of: Callable[[str], str | None],
+    parts_of: Callable[[str, str], Iterable[Part]],
     *,
     include: Collection[str] | None,
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None = None,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of columns by what is known of them, whether their rows are here or not.
 
@@ -112,12 +132,15 @@ def fields_among(
         if why is not None:
             left_out[name] = why
             continue
-        own = type_of(name, kind)
-        fields.append(Field(name, kind, name, type=own))
+        own, zone = type_of(name, kind), ""
+        if own == "zoned":
+            zone = time_zone or zone_of(name) or UTC
+            zone = UTC if zone == SEVERAL else zone
+        fields.append(Field(name, kind, name, type=own, zone=zone))
         if kind == "time" and time_parts:
             fields += [
-                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own)
-                for part in get_args(Part)
+                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own, zone)
+                for part in parts_of(name, zone)
             ]
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
@@ -125,6 +148,28 @@ def fields_among(
             f"no column is left to explain the labels with ({reasons or 'none given'})"
         )
     return tuple(fields), left_out
+
+
+def notes_on_parts(
+    fields: Iterable[Field], zone_of: Callable[[str], str | None], time_zone: str | None
+) -> list[str]:
+    """Of which zone the hours and weekdays of times are, where times have one."""
+    fields = list(fields)
+    found = []
+    for name, zone in {f.source: f.zone for f in fields if f.part is not None and f.zone}.items():
+        if time_zone is None and zone_of(name) == SEVERAL:
+            found.append(
+                f'the times in "{name}" have several offsets, so that their hours and weekdays are '
+                "in UTC; --time-zone Europe/Berlin (time_zone=) gives those of a zone"
+            )
+        else:
+            found.append(f'hours and weekdays of "{name}" are those of {zone}')
+    if time_zone is not None and not any(f.zone for f in fields):
+        found.append(
+            f"no times have a zone, so that {time_zone} changes nothing: their hours and weekdays "
+            "are as they are written"
+        )
+    return found
 
 
 def _check_names(known: Collection[str], names: Iterable[str]) -> None:

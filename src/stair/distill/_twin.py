@@ -141,9 +141,7 @@ def _n_bounds(run: tuple[int, int, int], size: int) -> int:
     return 2 if 0 < low <= high < size - 1 else 1
 
 
-def _best_run(
-    bins: NDArray[np.int64], at: int, price: int, sides: Sides
-) -> tuple[int, int, int]:
+def _best_run(bins: NDArray[np.int64], at: int, price: int, sides: Sides) -> tuple[int, int, int]:
     """The run with the largest sum less the price of its bounds, and its ends; around the bin `at`
     where that is one, and among those that the sides allow. Where they are equal, the order is that
     of the kernel."""

@@ -8,6 +8,7 @@ from typing import Any
 from stair.clauses import Among, Interval
 from stair.conversion import EXACT, MEASURES
 from stair.errors import StairError
+from stair.io.zones import UTC
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
@@ -59,6 +60,16 @@ def refuse_types(fields: Iterable[Field], types: Iterable[str], what: str) -> No
             raise StairError(
                 f'"{field.source}" has {words[field.type]}, which {what} cannot compare as the '
                 "rules do; use another kind of export"
+            )
+
+
+def refuse_zones(fields: Iterable[Field], what: str) -> None:
+    """For endings that know no clocks but those of UTC."""
+    for field in fields:
+        if field.part is not None and field.zone not in ("", UTC):
+            raise StairError(
+                f'"{field.name}" is of {field.zone}, and {what} knows no time zones; use another '
+                "kind of export, or learn with --time-zone UTC"
             )
 
 

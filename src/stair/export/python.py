@@ -20,6 +20,7 @@ from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import source
+from stair.io.zones import fixed_offset
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
@@ -121,12 +122,23 @@ def _case(number: int, words: str, condition: str, indent: str) -> list[str]:
 def _read(field: Field) -> str:
     """The field's value in a row, None where it is missing."""
     given = f"row.get({field.source!r})"
+    if field.part is not None and (zone := zone_in_code(field)):
+        if field.part == "hour":
+            return f"_hour(_time({given}), {zone!r})"
+        found = f"(day := _weekday(_time({given}), {zone!r}))"
+        return f"None if {found} is None else {list(WEEKDAYS)!r}[day]"
     if field.part == "hour":
         return f"getattr(_time({given}), 'hour', None)"
     if field.part == "weekday":
         return f"None if (day := _time({given})) is None else {list(WEEKDAYS)!r}[day.weekday()]"
     spelled = "".join(f", {word!r}" for word in spelling(field))
     return f"{reader_of(field)}({given}{spelled})"
+
+
+def zone_in_code(field: Field) -> str | int:
+    """The zone of hours and weekdays: its name, or the seconds by which it is ahead of UTC."""
+    fixed = fixed_offset(field.zone)
+    return field.zone if fixed is None else fixed
 
 
 def reader_of(field: Field) -> str:

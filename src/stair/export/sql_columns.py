@@ -19,6 +19,7 @@ from stair.conversion import EXACT, MEASURES
 from stair.errors import StairError
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
+from stair.io.zones import UTC, fixed_offset
 from stair.schema import Field
 
 _DAY: Final = 86_400_000_000  # microseconds
@@ -59,6 +60,10 @@ def plain(value: str, literal: Callable[[Any], str], double: str = "") -> Column
         f"{value} IS NULL",
         double,
     )
+
+
+class NoZoneError(StairError):
+    """A database does not know the zone of a field."""
 
 
 class Columns:
@@ -121,11 +126,26 @@ class Columns:
 
     def hour(self, field: Field, x: str) -> str:
         self.time(field, x)  # is refused for the same reasons
+        if field.zone not in ("", UTC):
+            return f"STAIR_HOUR_IN({x}, {text_literal(field.zone)})"
         return f"STAIR_HOUR({x})"
 
     def weekday(self, field: Field, x: str) -> str:
         self.time(field, x)
+        if field.zone not in ("", UTC):
+            return f"STAIR_WEEKDAY_IN({x}, {text_literal(field.zone)})"
         return f"STAIR_WEEKDAY({x})"
+
+    def ahead(self, field: Field) -> int:
+        """The seconds by which the zone of a field is ahead of UTC, for a database that knows no
+        zones by name."""
+        fixed = fixed_offset(field.zone)
+        if fixed is None:
+            raise NoZoneError(
+                f'"{field.name}" is of {field.zone}, and {self._dialect.title} knows no time zones '
+                "by name; use another dialect, or learn with an offset (--time-zone +01:00)"
+            )
+        return fixed
 
     def measure(self, field: Field, x: str) -> Column:
         """Durations and times of the day."""

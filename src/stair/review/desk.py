@@ -13,6 +13,7 @@ from stair import io
 from stair.errors import StairError
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
+from stair.io.zones import zone_named
 from stair.labels import Labels
 from stair.learn import METHODS, predicted_classes
 from stair.review.jobs import Job, Jobs, Say
@@ -42,7 +43,9 @@ class Wanted:
     query: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    time_parts: bool = False
+    time_parts: bool = True
+    time_zone: str | None = None
+    time_windows: bool = False
     seed: int = 0
     method: str = "distilled"
     min_score: float = 0.8
@@ -59,6 +62,7 @@ class Wanted:
             "method": self.method,
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
+            "time_windows": self.time_windows,
             "random_state": self.seed,
         }
 
@@ -78,6 +82,8 @@ class Wanted:
             raise StairError(f"the floor is {self.min_score:g}; expected a score from 0 to 1")
         if self.max_rule_length < 1:
             raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
+        if self.time_zone is not None:
+            zone_named(self.time_zone)  # what is none is refused before anything is read
         if self.rules is None and not self.has_verdict:
             raise StairError(
                 "who says which rows are outliers? Give --label COLUMN, --score COLUMN with "
@@ -164,18 +170,17 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     frame = io.read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
-    time_parts = wanted.time_parts
     if saved is not None:
         own = {f.source: f.kind for f in saved.fields if f.part is None}
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
-        time_parts = time_parts or any(f.part is not None for f in saved.fields)
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
+    zone = None if wanted.time_zone is None else zone_named(wanted.time_zone)
     given = take_in(
         frame, labels, wanted.score, wanted.contamination, wanted.detector,
         positive=wanted.positive, include=wanted.include or None, exclude=wanted.exclude,
-        kinds=kinds or None, time_parts=time_parts, random_state=wanted.seed, table=None,
-        query=None, name=wanted.file.name, say=say,
+        kinds=kinds or None, time_parts=wanted.time_parts, time_zone=zone, random_state=wanted.seed,
+        table=None, query=None, name=wanted.file.name, say=say,
     )  # fmt: skip
     return given if saved is None else _with_fields(given, saved)
 

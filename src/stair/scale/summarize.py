@@ -66,6 +66,7 @@ def summarize_large(
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None,
     validate: int,
     random_state: int | None,
     table: str | None,
@@ -87,7 +88,7 @@ def summarize_large(
         _check_work(engine, method, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
-        dict(kinds or {}), time_parts, bins, table, query,
+        dict(kinds or {}), time_parts, time_zone, others["time_windows"], bins, table, query,
     )  # fmt: skip
     limits = Limits(min_score, max_rule_length, max_total_length)
     settings = {
@@ -96,6 +97,8 @@ def summarize_large(
         "max_rule_length": max_rule_length,
         "max_total_length": max_total_length,
         "time_parts": time_parts,
+        "time_zone": time_zone,
+        "time_windows": others["time_windows"],
         "engine": engine,
         "bins": bins,
         "random_state": random_state,

@@ -48,8 +48,8 @@ _EVERY: Final = (
     }),
     Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=2, functions={
         "HOUR": "EXTRACT(HOUR FROM _)", "WEEKDAY": "EXTRACT(DAYOFWEEK FROM _)",
-        "HOUR_IN": "EXTRACT(HOUR FROM _ AT TIME ZONE ZONE)",
-        "WEEKDAY_IN": "EXTRACT(DAYOFWEEK FROM _ AT TIME ZONE ZONE)",
+        "HOUR_IN": "EXTRACT(HOUR FROM DATETIME(_, ZONE))",
+        "WEEKDAY_IN": "EXTRACT(DAYOFWEEK FROM DATETIME(_, ZONE))",
         "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
         "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
     }),

@@ -47,7 +47,8 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         types = [row[1] for row in con.execute(f"DESCRIBE {relation}", place).fetchall()]
         names = parquet_names(con, place)
         zones = parquet_zones(path)
-        return Opened(names, *_duckdb_loaders(con, relation, place, types, zones))
+        notes = [] if optional("pyarrow.parquet") else _notes_without_zones(types)
+        return Opened(names, *_duckdb_loaders(con, relation, place, types, zones), notes)
     parquet = optional("pyarrow.parquet")
     if parquet is None:
         raise StairError(
@@ -87,6 +88,13 @@ def parquet_zones(path: Path) -> dict[int, str]:
         return {}
     found = {i: known_zone(getattr(each.type, "tz", None)) for i, each in enumerate(fields)}
     return {i: zone for i, zone in found.items() if zone is not None}
+
+
+def _notes_without_zones(types: Sequence[str]) -> list[str]:
+    if not any(sql_shape(each)[0] == "zoned" for each in types):
+        return []
+    return ["of which zone times in Parquet are is not known without pyarrow, so that their hours "
+            "and weekdays are in UTC: pip install 'stair[files]'"]  # fmt: skip
 
 
 def parquet_names(con: Any, place: list[str]) -> list[str]:

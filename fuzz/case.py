@@ -91,6 +91,8 @@ class Case:
     kinds: dict[str, str] = field(default_factory=dict)
     time_parts: bool = False
     extras: tuple[str, ...] = ()  # the dearer checks that this case is for
+    time_zone: str | None = None  # said where times have a zone: not every container keeps it
+    time_windows: bool = True
 
 
 def case_to_json(case: Case, finding: dict[str, Any] | None = None) -> str:
@@ -102,6 +104,8 @@ def case_to_json(case: Case, finding: dict[str, Any] | None = None) -> str:
         "engine": case.engine,
         "kinds": case.kinds,
         "time_parts": case.time_parts,
+        "time_zone": case.time_zone,
+        "time_windows": case.time_windows,
         "extras": list(case.extras),
         "verdict": {
             "kind": case.verdict.kind,
@@ -141,6 +145,8 @@ def case_from_json(text: str) -> tuple[Case, dict[str, Any]]:
         found["kinds"],
         found["time_parts"],
         tuple(found["extras"]),
+        found.get("time_zone"),
+        found.get("time_windows", True),
     ), found["finding"] or {}
 
 

@@ -509,7 +509,7 @@ def table_of(frame: Any) -> Table:
     """A frame that was read as plain columns, whose types are those that were guessed."""
     columns = []
     for name, array in frame.columns.items():
-        was = frame.types.get(name, "")
+        was = frame.types.get(name, "").split(" ")[0]
         values = library.plain_values(array, was)
         kind = (
             was

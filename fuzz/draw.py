@@ -79,9 +79,12 @@ def draw_case(seed: int, number: int) -> Case:
         kinds[column.name] = _choice(rng, ("category", "number", "time", "text"), (6, 1, 1, 2))
     new = draw_new(rng, table)
     extras = [name for name, share in EXTRAS.items() if rng.random() < share]
+    parts = bool(rng.random() < 0.5)
+    windows = bool(rng.random() < 0.3)
+    has_zone = any(c.type == "zoned" for c in table.columns)
     return Case(
-        seed, number, table, verdict, new, method, "memory", kinds, bool(rng.random() < 0.3),
-        tuple(extras),
+        seed, number, table, verdict, new, method, "memory", kinds, parts, tuple(extras),
+        str(_choice(rng, ZONES)) if has_zone else None, windows,
     )  # fmt: skip
 
 

@@ -37,6 +37,8 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
         "effort": "fast",
         "kinds": dict(case.kinds) or None,
         "time_parts": case.time_parts,
+        "time_zone": case.time_zone,
+        "time_windows": case.time_windows,
         **reading,
         **changed,
     }

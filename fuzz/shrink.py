@@ -41,6 +41,8 @@ def _smaller(case: Case) -> Iterator[Case]:
             )
     if case.time_parts:
         yield replace(case, time_parts=False)
+    if not case.time_windows:
+        yield replace(case, time_windows=True)
     if case.kinds:
         yield replace(case, kinds={})
     for rows in _fewer(case.table.n_rows):

@@ -149,4 +149,4 @@ RICH: dict[str, tuple[Any, list[Any]]] = {
     "n": (np.float64, [NAN, NAN, NAN]),
     "bin": (object, ["x", None, "y"]),
 }
-RICH_NOTES = ('the times in "z" have a time zone; they are read as UTC',)
+RICH_NOTES = ('the times in "z" have a time zone (Europe/Berlin); bounds on them are in UTC',)

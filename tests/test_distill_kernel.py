@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stair.columns import ANY_SIDE, ONE_SIDE, Sides
 from stair.distill import _twin
 from stair.distill.cover import KERNELS
 
@@ -23,7 +24,8 @@ def _tables(draw: st.DrawFn) -> tuple[np.ndarray, ...]:
     ordered = random.random(n_columns) < 0.7
     missing = (random.random(n_columns) < 0.5) & ordered & (n_bins > 1)
     gains = random.integers(-3, 4, n_rows).astype(np.int64)
-    return codes, n_bins, ordered, missing, gains, random
+    sides = random.integers(1, 8, n_columns).astype(np.uint8)
+    return codes, n_bins, ordered, missing, sides, gains, random
 
 
 @pytest.mark.skipif(compiled is None, reason="stair was installed without a C compiler")
@@ -37,7 +39,7 @@ def test_kernel_equals_twin(
 ) -> None:
     """Rows, neighbours, sums by bin and even the work that is counted are equal."""
     *given_, random = table
-    codes, n_bins, _, _, gains = given_
+    codes, n_bins, _, _, _, gains = given_
     fast, slow = compiled.Boxes(*given_), _twin.Boxes(*given_)
     some = random.choice(len(codes), random.integers(0, len(codes) + 1), replace=False)
     new = np.where(random.random(len(some)) < 0.5, 0, gains[some])
@@ -66,19 +68,37 @@ def test_kernel_equals_twin(
 
 @settings(max_examples=200)
 @given(
-    st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11), st.integers(0, 4)
-)
-def test_the_best_run_is_the_best_of_all(bins: list[int], at: int, price: int) -> None:
-    """Three passes find what trying every run finds, with bounds paid for; and of runs that are
-    worth the same, one with a single bound."""
+    st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11), st.integers(0, 4),
+    st.integers(1, 7).map(Sides),
+)  # fmt: skip
+def test_the_best_run_is_the_best_of_all(
+    bins: list[int], at: int, price: int, sides: Sides
+) -> None:
+    """Three passes find what trying every run that the sides allow finds, with bounds paid for; and
+    of runs that are worth the same, one with a single bound."""
     at = at if at < len(bins) else -1
-    runs = [(a, b) for a in range(len(bins)) for b in range(a, len(bins)) if at < 0 or a <= at <= b]
+    last = len(bins) - 1
+    runs = [
+        (a, b)
+        for a in range(len(bins))
+        for b in range(a, len(bins))
+        if (at < 0 or a <= at <= b)
+        and (
+            Sides.BETWEEN in sides
+            or (Sides.UP_TO in sides and a == 0)
+            or (Sides.MORE_THAN in sides and b == last)
+        )
+    ]
 
     def is_open(run: tuple[int, int]) -> bool:
-        return run[0] == 0 or run[1] == len(bins) - 1
+        return run[0] == 0 or run[1] == last
 
     net = {run: sum(bins[run[0] : run[1] + 1]) - price * (2 - is_open(run)) for run in runs}
-    total, low, high = _twin._best_run(np.array(bins, dtype=np.int64), at, price)
+    total, low, high = _twin._best_run(np.array(bins, dtype=np.int64), at, price, sides)
     assert total == sum(bins[low : high + 1])
-    assert net[low, high] == max(net.values())
-    assert is_open((low, high)) or not any(is_open(r) for r in runs if net[r] == net[low, high])
+    assert (low, high) in net
+    if sides in (ANY_SIDE, ONE_SIDE, Sides.UP_TO, Sides.MORE_THAN):
+        assert net[low, high] == max(net.values())
+    if sides == ANY_SIDE:
+        best = [run for run in runs if net[run] == net[low, high]]
+        assert is_open((low, high)) or not any(map(is_open, best))

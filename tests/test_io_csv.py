@@ -159,7 +159,9 @@ def test_time_zones_become_utc(reader: Any, tmp_path: Path) -> None:
         t=times("2024-01-31T10:20:30", "2024-01-31T08:20", "2024-01-31T11:20:30.123456"),
         x=(np.int64, [1, 1, 1]),
     )
-    assert frame.notes == ('the times in "t" have a time zone; they are read as UTC',)
+    assert frame.notes == (
+        'the times in "t" have a time zone (several offsets); bounds on them are in UTC',
+    )
     early = saved(tmp_path, "t.csv", "t,x\n0001-01-01T00:00+02:00,1\n")
     holds(reader(early), t=(object, ["0001-01-01T00:00+02:00"]), x=(np.int64, [1]))
 

@@ -176,7 +176,8 @@ def test_pandas_tables() -> None:
         },
     )
     assert frame.notes == tuple(
-        f'the times in "{name}" have a time zone; they are read as UTC' for name in ("z", "aware")
+        f'the times in "{name}" have a time zone ({zone}); bounds on them are in UTC'
+        for name, zone in (("z", "Europe/Berlin"), ("aware", "several offsets"))
     )
 
 

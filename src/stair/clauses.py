@@ -101,7 +101,12 @@ class Interval:
     @property
     def n_bounds(self) -> int:
         """How many numbers a person has to read."""
-        return math.isfinite(self.low) + math.isfinite(self.high)
+        return sum(self.is_bounded)
+
+    @property
+    def is_bounded(self) -> tuple[bool, bool]:
+        """Whether there is a bound below, and one above."""
+        return math.isfinite(self.low), math.isfinite(self.high)
 
     @property
     def only_missing(self) -> bool:
@@ -211,7 +216,12 @@ class Period:
 
     @property
     def n_bounds(self) -> int:
-        return int(self.after != BEGINNING) + int(self.until != END)
+        return sum(self.is_bounded)
+
+    @property
+    def is_bounded(self) -> tuple[bool, bool]:
+        """Whether there is a bound below, and one above."""
+        return bool(self.after != BEGINNING), bool(self.until != END)
 
     @property
     def only_missing(self) -> bool:

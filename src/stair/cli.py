@@ -181,7 +181,25 @@ def summarize(
     time_parts: Annotated[
         bool,
         typer.Option(
-            "--time-parts", help="Add hour and weekday of times.", rich_help_panel="Columns"
+            "--time-parts/--no-time-parts",
+            help="Hour and weekday of times as attributes, or not.",
+            rich_help_panel="Columns",
+        ),
+    ] = True,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            help="The zone of hours and weekdays, as Europe/Berlin.",
+            show_default="the data's",
+            rich_help_panel="Columns",
+        ),
+    ] = None,
+    time_windows: Annotated[
+        bool,
+        typer.Option(
+            "--time-windows",
+            help="Also times between two others, not only since or until one.",
+            rich_help_panel="Columns",
         ),
     ] = False,
     table: TableName = None,
@@ -312,6 +330,8 @@ def summarize(
             exclude=exclude or (),
             kinds=gate.kinds(kind or []),
             time_parts=time_parts,
+            time_zone=time_zone,
+            time_windows=time_windows,
             table=table,
             query=query,
             validate=0 if no_validate else validate,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +38,19 @@ class Lists(NamedTuple):
 
 
 LISTS: Final = Lists()
+
+
+class Sides(IntFlag):
+    """Which clauses a column with an order allows: those that go on to one of its ends, and those
+    with a bound on either side."""
+
+    UP_TO = 1
+    MORE_THAN = 2
+    BETWEEN = 4
+
+
+ANY_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN | Sides.BETWEEN
+ONE_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN
 
 
 def _tell_something(
@@ -89,6 +103,7 @@ class Numbers:
 
     name: str
     attribute: int
+    sides: Sides = ANY_SIDE
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -110,6 +125,7 @@ class Times:
     name: str
     attribute: int
     whole_days: bool = False
+    sides: Sides = ANY_SIDE
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -139,6 +155,7 @@ class Categories:
     has_others: bool = False
     of: str = ""  # the column of addresses, where the values are networks
     is_ordered: ClassVar[bool] = False
+    sides: ClassVar[Sides] = ANY_SIDE
 
     @property
     def size(self) -> int:
@@ -184,6 +201,7 @@ class Term:
     attribute: int
     term: str
     is_ordered: ClassVar[bool] = True
+    sides: ClassVar[Sides] = ANY_SIDE
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left  # there is only one cut
@@ -200,6 +218,7 @@ class OneOf:
     missing: bool = False  # whether some rows have no value at all
     of: str = ""  # the column of addresses, where the value is a network
     is_ordered: ClassVar[bool] = True
+    sides: ClassVar[Sides] = ANY_SIDE
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left
@@ -217,6 +236,7 @@ class Absence:
     name: str
     attribute: int
     is_ordered: ClassVar[bool] = True
+    sides: ClassVar[Sides] = ANY_SIDE
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         del below, above, missing_left
@@ -244,6 +264,10 @@ class Binned:
     def attribute(self) -> int:
         return self.inner.attribute
 
+    @property
+    def sides(self) -> Sides:
+        return self.inner.sides
+
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         start = self.bottoms[int(above)] if math.isfinite(above) else math.inf
         return self.inner.cut(self.tops[int(below)], start, missing_left)
@@ -259,6 +283,11 @@ def network_order(column: Column) -> int:
         return 0
     widths = [int(str(network).partition("/")[2]) for network in column.values[:1]]
     return 33 - max(widths, default=0)
+
+
+def cut_once(columns: Sequence[Column]) -> NDArray[np.bool_]:
+    """The columns that a rule may cut once at most: a second cut would give it a second bound."""
+    return np.array([Sides.BETWEEN not in column.sides for column in columns], dtype=np.bool_)
 
 
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stair.errors import StairError
 from stair.io.arrays import Truth
 from stair.io.values import moment, whole_numbers
+from stair.io.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 
 Array: TypeAlias = NDArray[Any]
 Part: TypeAlias = Literal["hour", "weekday", "/8", "/16", "/24"]
@@ -68,9 +69,7 @@ def type_of_values(values: Sequence[Any]) -> str:
 def type_of_column(raw: Array, was: str, kind: str) -> str:
     """Of which type a column of a frame is, once it is read as this kind."""
     if kind == "time":
-        texts = raw.tolist() if raw.dtype.kind == "O" else ()
-        is_zoned = was == "zoned" or any(isinstance(v, str) and _ZONE.search(v) for v in texts)
-        return "zoned" if is_zoned else "naive"
+        return "naive" if zone_of_column(raw, was) is None else "zoned"
     if kind == "number":
         if was in MEASURES:
             return was
@@ -113,6 +112,15 @@ def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
 def is_marker(text: Any) -> bool:
     """Whether a text says that there is no number: n/a, unknown, ?"""
     return isinstance(text, str) and text.strip().lower() in MARKERS
+
+
+def zone_of_column(raw: Array, was: str) -> str | None:
+    """Of which zone the times of a column of a frame are; None where they have none."""
+    texts = [v for v in raw.tolist() if isinstance(v, str)] if raw.dtype.kind == "O" else []
+    offsets = {found[1] for found in map(_ZONE.search, texts) if found}
+    if offsets:
+        return in_common(known_zone(offset) or SEVERAL for offset in offsets)
+    return zone_of(was)
 
 
 def is_missing(raw: Array) -> NDArray[np.bool_]:
@@ -316,18 +324,46 @@ def as_networks(raw: Array, part: Part | None) -> tuple[Array, int]:
     return _objects(found), unread
 
 
-def part_of(times: NDArray[np.datetime64], part: Part) -> Array:
-    """The hour (0 to 23) or the weekday's name."""
-    gone = np.isnat(times)
+def part_of(times: NDArray[np.datetime64], part: Part, zone: str = "") -> Array:
+    """The hour (0 to 23) or the weekday's name, by the clocks of a zone where there is one."""
+    local = local_times(times, zone)
+    gone = np.isnat(local)
     if part == "hour":
-        since_midnight = times.astype("datetime64[h]") - times.astype("datetime64[D]")
-        hours: NDArray[np.float64] = since_midnight.astype(np.float64)
+        hours = _hours(local).astype(np.float64)
         hours[gone] = math.nan
         return hours
-    days = times.astype("datetime64[D]").astype(np.int64)
     return _objects(
         [
-            None if g else WEEKDAYS[(d + 3) % 7]  # 1970-01-01 was a Thursday
-            for d, g in zip(days.tolist(), gone.tolist(), strict=True)
+            None if g else WEEKDAYS[d]
+            for d, g in zip(_weekdays(local).tolist(), gone.tolist(), strict=True)
         ]
     )
+
+
+def _hours(local: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    since_midnight = local.astype("datetime64[h]") - local.astype("datetime64[D]")
+    hours: NDArray[np.int64] = since_midnight.astype(np.int64)
+    return hours
+
+
+def _weekdays(local: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """From 0, which is Monday; 1970-01-01 was a Thursday."""
+    days: NDArray[np.int64] = local.astype("datetime64[D]").astype(np.int64)
+    found: NDArray[np.int64] = (days + 3) % 7
+    return found
+
+
+def parts_that_change(times: NDArray[np.datetime64], zone: str) -> tuple[Part, ...]:
+    """The parts of times that can tell them apart. Dates alone have no hour, also where midnight of
+    UTC is another hour in their zone."""
+    times = times[~np.isnat(times)]
+    if not len(times):
+        return ()
+    local = local_times(times, zone)
+    found: list[Part] = []
+    has_clock = bool((times != times.astype("datetime64[D]")).any())
+    if has_clock and (_hours(local) != _hours(local)[0]).any():
+        found.append("hour")
+    if (_weekdays(local) != _weekdays(local)[0]).any():
+        found.append("weekday")
+    return tuple(found)

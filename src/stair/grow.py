@@ -145,15 +145,19 @@ class Search:
         self._place: list[int] = np.argsort(engine.order).tolist()
         self._all_listed: list[int] = self._all.tolist()
         self._bits = entropy_scale(engine.n_classes)
+        self._once = frozenset(np.flatnonzero(engine.once).tolist())
         self._columns_of: dict[int, list[int]] = {}
         for column, attribute in enumerate(engine.attributes.tolist()):
             self._columns_of.setdefault(attribute, []).append(column)
 
     def columns(self, node: Node) -> NDArray[np.int64]:
-        """The columns that a rule may use: once it is full, only those of its own attributes."""
-        if node.length < self._max_rule_length:
-            return self._all
-        return np.array(sorted(node.used, key=self._place.__getitem__), dtype=np.int64)
+        """The columns that a rule may use: once it is full, only those of its own attributes; and
+        never again those that it may cut once and has."""
+        spent = node.used & self._once
+        if node.length >= self._max_rule_length:
+            left = sorted(node.used - spent, key=self._place.__getitem__)
+            return np.array(left, dtype=np.int64)
+        return self._all[~np.isin(self._all, list(spent))] if spent else self._all
 
     def rank(self, split: Split) -> tuple[float, float, int, int]:
         """Splits in the order in which they are taken: the written rule for ties."""
@@ -170,6 +174,8 @@ class Search:
         if max(node.group.counts) == total:
             return None  # pure: nothing to gain
         columns = self.columns(node)
+        if not len(columns):
+            return None
         listed = self._all_listed if columns is self._all else columns.tolist()
         found = self._engine.find(node.group, columns)
         tiny = ROUNDING * total * math.log2(total)

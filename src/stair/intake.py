@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair import io
-from stair.conversion import is_missing
+from stair.conversion import is_missing, zone_of_column
 from stair.errors import StairError, no_such_column, option
 from stair.labels import Labels, labels_from_scores, read_labels
 from stair.learn import Progress
 from stair.schema import Schema, Values, unread_in_words
-from stair.table import choose_fields, notes_on_marks, read_to_learn
+from stair.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
 from stair.verdicts import labels_from_detector
 
 
@@ -66,6 +66,7 @@ def take_in(
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None = None,
     random_state: int | None,
     table: str | None,
     query: str | None,
@@ -93,7 +94,7 @@ def take_in(
     included = None if include is None else [n for n in include if n not in taken]
     fields, left_out = choose_fields(
         told, include=included, exclude=[n for n in exclude if n in columns], kinds=kinds,
-        time_parts=time_parts,
+        time_parts=time_parts, time_zone=time_zone,
     )  # fmt: skip
     left_out |= {column: "the verdict itself" for column in frame.columns if column in same}
     left_out |= {column: "it is the verdict" for column in include or () if column in taken}
@@ -103,7 +104,12 @@ def take_in(
     values = read_to_learn(schema, told)
     marks = notes_on_marks(fields, told)
     said = {unread_in_words(source, "number", n) for source, n in values.unread.items()}
-    notes = (*(note for note in values.notes if not marks or note not in said), *marks)
+    types = told.types
+    notes = (
+        *notes_on_parts(fields, lambda n: zone_of_column(columns[n], types.get(n, "")), time_zone),
+        *(note for note in values.notes if not marks or note not in said),
+        *marks,
+    )
     if len(rows) < frame.n_rows:
         values = values.take(rows)
     return Given(
@@ -297,7 +303,9 @@ def _matrix(
 ) -> tuple[NDArray[np.float64], list[str]]:
     """The table as plain numbers for a detector: missing values at the median, categories by how
     rare they are, text left out."""
-    fields, _ = choose_fields(frame, include=include, exclude=exclude, kinds=kinds)
+    fields, _ = choose_fields(
+        frame, include=include, exclude=exclude, kinds=kinds, time_parts=False
+    )
     parts: list[NDArray[np.float64]] = []
     names: list[str] = []
     values = read_to_learn(Schema(fields), frame)

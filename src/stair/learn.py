@@ -27,7 +27,7 @@ from stair.schema import Schema, Values
 from stair.seeds import seed_of
 from stair.shortest import MOST as MOST_TREES
 from stair.shortest import shortest_tree
-from stair.table import encode, in_order
+from stair.table import Table, encode, in_order
 from stair.validation import Check, check_of, out_of_fold, quick_folds
 
 # Refined rules of the quick check are chosen from so many trees in each fold.
@@ -84,6 +84,7 @@ class Learner:
     effort: Effort = "normal"
     time_limit: float | None = None
     lists: Lists = LISTS
+    time_windows: bool = False  # whether a clause on a time may have two bounds
     most_trees: int = MOST_TREES  # that refined rules are chosen from
     most_draws: int = MOST_DRAWS  # of partitions to start with
     list_codes: bool = True  # whether numbers such as ports may be named one by one
@@ -98,6 +99,7 @@ class Learner:
             "max_total_length": self.max_total_length,
             "min_rows_per_value": self.lists.min_rows,
             "max_values": self.lists.max_values,
+            "time_windows": self.time_windows,
         }
         if self.method == "local":
             found |= {
@@ -125,6 +127,14 @@ class Learner:
         classes, positive = self.labels.classes, self.labels.positive
         return Learned(rule_set_of(leaves, classes, self.schema, default, positive), trace)
 
+    def _encoded(
+        self, values: Values, codes: NDArray[np.int32], *, list_codes: bool = False
+    ) -> Table:
+        return encode(
+            self.schema, values, codes, lists=self.lists, list_codes=list_codes,
+            time_windows=self.time_windows,
+        )  # fmt: skip
+
     def distilled(
         self,
         values: Values,
@@ -132,7 +142,7 @@ class Learner:
         weights: NDArray[np.float64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = encode(self.schema, values, codes, lists=self.lists, list_codes=self.list_codes)
+        table = self._encoded(values, codes, list_codes=self.list_codes)
         self.say("learning")
         found = distill(
             table.columns,
@@ -193,7 +203,7 @@ class Learner:
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
         if self.max_total_length is not None:
             raise StairError("method refined has no limit on the total length; leave it out")
-        table = encode(self.schema, values, codes, lists=self.lists)
+        table = self._encoded(values, codes)
         n_classes = len(self.labels.classes)
         leaves, default, growth = shortest_tree(
             lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
@@ -210,7 +220,7 @@ class Learner:
     def _stair(
         self, values: Values, codes: NDArray[np.int32]
     ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = encode(self.schema, values, codes, lists=self.lists)
+        table = self._encoded(values, codes)
         engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
         growth = grow(
             engine,
@@ -226,7 +236,7 @@ class Learner:
         if self.max_total_length is not None:
             raise StairError("method local has no limit on the total length; leave it out")
         rules, local = local_rules(
-            encode(self.schema, values, codes, lists=self.lists),
+            self._encoded(values, codes),
             codes,
             self.labels.classes,
             positive=self.labels.positive,
@@ -248,7 +258,7 @@ class Learner:
         from stair.trees import cart_leaves, id3_leaves
 
         self.say(f"learning: {self.method}")
-        columns, matrix = in_order(encode(self.schema, values, codes, lists=self.lists))
+        columns, matrix = in_order(self._encoded(values, codes))
         settings: dict[str, Any] = {
             "positive": self.labels.positive,
             "min_score": self.min_score,

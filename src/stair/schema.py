@@ -32,6 +32,7 @@ from stair.conversion import (
 from stair.errors import StairError, did_you_mean
 from stair.io.frame import Frame
 from stair.io.objects import from_object
+from stair.io.zones import UTC, zone_of
 from stair.names import name_order
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
@@ -49,8 +50,9 @@ class Field:
     """One attribute: its name in the rules, its kind, the table's column it comes from, and of
     which type its values were when the rules were learned.
 
-    The part of a time (its hour, its weekday) has the type of that time; that of an address (the
-    network it is in) is text.
+    The part of a time (its hour, its weekday) has the type of that time. Where times have a zone,
+    their parts are those of the clocks in `zone`. The part of an address, the network that it is
+    in, is text.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Field:
     source: str
     part: Part | None = None
     type: str = ""
+    zone: str = ""  # of times that have one: UTC where nothing else is said
     # The values of a category when the rules were learned, None where they are not known.
     known: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
 
@@ -67,6 +70,10 @@ class Field:
             object.__setattr__(self, "type", types[0])
         elif self.type not in types:
             raise ValueError(f"a {self.kind} has no values of the type {self.type!r}")
+        if self.type == "zoned":
+            object.__setattr__(self, "zone", self.zone or UTC)
+        elif self.zone:
+            raise ValueError(f"values of the type {self.type!r} have no zone")
 
     def spelled(self, truth: bool) -> str:
         """How true or false is written where text was learned: as it was then, else in lower
@@ -277,10 +284,10 @@ def _column(each: Field, frame: Frame) -> tuple[Array, str]:
 
 
 def _about_zones(each: Field, raw: Array, was: str) -> list[str]:
-    if each.type == "zoned" and was != "zoned" and raw.dtype.kind == "M":
+    if each.type == "zoned" and zone_of(was) is None and raw.dtype.kind == "M":
         return [f'"{each.source}" had a time zone when the rules were learned and has none here; '
                 "its times are taken as UTC"]  # fmt: skip
-    if each.type == "naive" and was == "zoned":
+    if each.type == "naive" and zone_of(was) is not None:
         return [f'"{each.source}" had no time zone when the rules were learned and has one here; '
                 "its times are taken as UTC"]  # fmt: skip
     return []
@@ -300,7 +307,7 @@ def _read(each: Field, raw: Array, was: str, strict: bool) -> tuple[Array, int]:
         return as_networks(raw, each.part)
     if each.part is not None:
         times, unread = as_times(raw, name)
-        return part_of(times, each.part), unread
+        return part_of(times, each.part, each.zone), unread
     if raw.dtype.kind == "f" and np.isnan(raw).all():  # nothing is there, whatever it would be
         was = each.type
     if (each.type in MEASURES or was in MEASURES) and was != each.type:

@@ -35,7 +35,7 @@ class Blinkered:
 
     def __init__(self, engine: Engine, random: np.random.Generator) -> None:
         self.n_classes, self.attributes = engine.n_classes, engine.attributes
-        self.order, self.unit = engine.order, engine.unit
+        self.once, self.order, self.unit = engine.once, engine.order, engine.unit
         self._engine, self._random = engine, random
 
     def root(self) -> Group:

@@ -27,6 +27,7 @@ from stair.export.endings import Endings, written
 from stair.frontier import frontier_of
 from stair.grow import Step
 from stair.intake import Given, take_in
+from stair.io.zones import zone_named
 from stair.kinds import Kind, kinds_of
 from stair.learn import (
     METHODS,
@@ -273,7 +274,9 @@ def summarize(
     kinds: Mapping[str, str] | None = None,
     min_rows_per_value: int = LISTS.min_rows,
     max_values: int = LISTS.max_values,
-    time_parts: bool = False,
+    time_parts: bool = True,
+    time_zone: str | None = None,
+    time_windows: bool = False,
     validate: int | None = None,
     random_state: int | None = 0,
     table: str | None = None,
@@ -335,7 +338,13 @@ def summarize(
         A value of a category is named only if so many rows have it, and a clause lists at most so
         many values.
     time_parts : bool
-        Whether the hour and the weekday of a time are attributes of their own.
+        Whether the hour and the weekday of a time are attributes of their own, where they change.
+    time_zone : str, optional
+        The zone of these hours and weekdays, such as "Europe/Berlin" or "+02:00", for times that
+        have a zone; by default it is the zone of the data. Times without one are as written.
+    time_windows : bool
+        Whether a rule may ask for a time between two others. By default it asks for times since
+        one or until one: a few hours of one day are a coincidence more often than a reason.
     validate : int, optional
         The rules are also learned on so many folds and scored on the rest; 0 leaves that out. By
         default the check is a quick one, with less effort.
@@ -386,6 +395,7 @@ def summarize(
         )
     if time_limit is not None and not time_limit >= 0:
         raise StairError(f"{option('time_limit', time_limit)}; expected seconds, 0 or more")
+    time_zone = None if time_zone is None else zone_named(time_zone)
     say = progress or (lambda _: None)
     if engine != "memory":
         from stair.scale.summarize import summarize_large
@@ -394,28 +404,30 @@ def summarize(
             data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
             max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
             include=None if include is None else [n for n in io.named(include) if n != labels],
-            exclude=io.named(exclude), kinds=kinds, time_parts=time_parts,
+            exclude=io.named(exclude), kinds=kinds, time_parts=time_parts, time_zone=time_zone,
             validate=validate or 0, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
             lists=Lists(min_rows_per_value, max_values),
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
-                    "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit},
+                    "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit,
+                    "time_windows": time_windows},
         )  # fmt: skip
     given = take_in(
         data, labels, scores, contamination, detector, positive=positive, negative=negative,
         outlier_kinds=method == "distilled" and measure == "f1", include=include, exclude=exclude,
-        kinds=kinds, time_parts=time_parts, random_state=random_state,
+        kinds=kinds, time_parts=time_parts, time_zone=time_zone, random_state=random_state,
         table=table, query=query, name=name, say=say,
     )  # fmt: skip
     learn = Learner(
         given.schema, method, min_score, max_rule_length, max_total_length, given.verdict, say,
         n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
-        Lists(min_rows_per_value, max_values),
+        Lists(min_rows_per_value, max_values), time_windows,
     )  # fmt: skip
     learned = learn(given.values, given.codes)
     settings = {
         **learn.settings,
         "time_parts": time_parts,
+        "time_zone": time_zone,
         "validate": validate,
         "random_state": random_state,
     }

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
+    ANY_SIDE,
     LISTS,
+    ONE_SIDE,
     Absence,
     Binned,
     Categories,
@@ -35,17 +37,20 @@ from stair.conversion import (
     EXACT,
     MEASURES,
     NETWORKS,
-    TIME_PARTS,
     Part,
+    as_times,
     is_missing,
     marked_numbers,
     network_of,
+    parts_that_change,
     type_of_column,
+    zone_of_column,
 )
 from stair.errors import StairError, no_such_column, option
 from stair.identifiers import A_KEY, are_codes, expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
+from stair.io.zones import SEVERAL, UTC
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
@@ -70,9 +75,14 @@ def choose_fields(
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, str] | None = None,
-    time_parts: bool = False,
+    time_parts: bool = True,
+    time_zone: str | None = None,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
-    """The fields of a table, and what was left out with the reason why."""
+    """The fields of a table, and what was left out with the reason why.
+
+    The hour and the weekday of a time are fields of their own, where they change; those of times
+    with a zone are of that zone, or of the one that is asked for.
+    """
     table, was = frame.columns, frame.types
     return fields_among(
         table,
@@ -80,10 +90,13 @@ def choose_fields(
         lambda name, kind: type_of_column(table[name], was.get(name, ""), kind),
         lambda name, kind: _why_useless(name, table[name], was.get(name, ""), kind),
         lambda name: address_counts(Counter(v for v in table[name].tolist() if v is not None)),
+        lambda name: zone_of_column(table[name], was.get(name, "")),
+        lambda name, zone: parts_that_change(as_times(table[name], name)[0], zone),
         include=include,
         exclude=exclude,
         kinds=kinds,
         time_parts=time_parts,
+        time_zone=time_zone,
     )
 
 
@@ -93,11 +106,14 @@ def fields_among(
     type_of: Callable[[str, str], str],
     why_useless: Callable[[str, str], str | None],
     networks_of: Callable[[str], Mapping[Part, Collection[int]]],
+    zone_of: Callable[[str], str | None],
+    parts_of: Callable[[str, str], Iterable[Part]],
     *,
     include: Collection[str] | None,
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None = None,
 ) -> tuple[tuple[Field, ...], dict[str, str]]:
     """The fields of columns by what is known of them, whether their rows are here or not.
 
@@ -121,24 +137,25 @@ def fields_among(
         wanted = include is not None or name in kinds
         kind = cast(Kind, kinds.get(name) or kind_of(name))
         why = None if wanted else why_useless(name, kind)
-        own = type_of(name, kind)
+        own, zone = type_of(name, kind), ""
+        if own == "zoned":
+            zone = time_zone or zone_of(name) or UTC
+            zone = UTC if zone == SEVERAL else zone
         networks: list[Part] = []
         if kind == "category" and own == "text" and name not in kinds:
             networks = _telling_networks(networks_of(name))
         if why is not None:
             left_out[name] = "addresses: used as networks" if networks else why
         else:
-            fields.append(Field(name, kind, name, type=own))
+            fields.append(Field(name, kind, name, type=own, zone=zone))
         fields += [
             Field(new_name(f"{name}{part}", names), "category", name, part, own)
             for part in networks
         ]
-        if why is not None:
-            continue
-        if kind == "time" and time_parts:
+        if why is None and kind == "time" and time_parts:
             fields += [
-                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own)
-                for part in TIME_PARTS
+                Field(new_name(f"{part} of {name}", names), PART_KINDS[part], name, part, own, zone)
+                for part in parts_of(name, zone)
             ]
     if not fields:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
@@ -191,6 +208,28 @@ def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
                 f'"{each.source}" is read as numbers, and {words} as missing ({n_rows:,} '
                 f"row{'s' * (n_rows != 1)}); {as_names} reads it as names"
             )
+    return found
+
+
+def notes_on_parts(
+    fields: Iterable[Field], zone_of: Callable[[str], str | None], time_zone: str | None
+) -> list[str]:
+    """Of which zone the hours and weekdays of times are, where times have one."""
+    fields = list(fields)
+    found = []
+    for name, zone in {f.source: f.zone for f in fields if f.part is not None and f.zone}.items():
+        if time_zone is None and zone_of(name) == SEVERAL:
+            found.append(
+                f'the times in "{name}" have several offsets, so that their hours and weekdays are '
+                f"in UTC; {option('time_zone', 'Europe/Berlin')} gives those of a zone"
+            )
+        else:
+            found.append(f'hours and weekdays of "{name}" are those of {zone}')
+    if time_zone is not None and not any(f.zone for f in fields):
+        found.append(
+            f"no times have a zone, so that {time_zone} changes nothing: their hours and weekdays "
+            "are as they are written"
+        )
     return found
 
 
@@ -325,13 +364,17 @@ def encode(
     lists: Lists = LISTS,
     *,
     list_codes: bool = False,
+    time_windows: bool = False,
 ) -> Table:
     """Fields as columns of codes. The labels help to choose the terms of a text and the values of a
     category that may be named, and nothing else.
 
     With `list_codes` whole numbers that are codes rather than amounts, such as ports, have a second
-    column, in which single values may be named."""
+    column, in which single values may be named. A clause on a time has one bound, unless windows
+    are asked for: some hours of one day are a coincidence.
+    """
     usual = np.bincount(labels).argmax() if len(labels) else 0
+    sides = ANY_SIDE if time_windows else ONE_SIDE
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
 
@@ -355,7 +398,8 @@ def encode(
         elif field.kind == "time":
             gone = np.isnat(array)
             whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
-            add(*_ranked(Times(name, attribute, whole_days), array.astype(np.int64), gone))
+            times = Times(name, attribute, whole_days, sides)
+            add(*_ranked(times, array.astype(np.int64), gone))
         elif field.kind == "category":
             names, code = _category_codes(array)
             column = Categories(name, attribute, names, of=source_of_networks(field))

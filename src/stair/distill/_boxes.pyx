@@ -13,6 +13,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
 cdef int64_t NOTHING = -(<int64_t>1 << 60)
 cdef int64_t CALL = 25_000  # what a call costs beside what it looks at
+# Which runs of bins a column allows, as in `columns.Sides`.
+cdef enum:
+    UP_TO = 1
+    MORE_THAN = 2
+    BETWEEN = 4
 
 
 cdef struct Run:
@@ -31,12 +36,14 @@ cdef inline Run _better(Run one, Run other, int last, int64_t price) noexcept no
     return other if other.sum - price * _n_bounds(other, last) > net else one
 
 
-cdef Run _best_run(int64_t[::1] bins, int at, int64_t price) noexcept nogil:
+cdef Run _best_run(int64_t[::1] bins, int at, int64_t price, uint8_t sides) noexcept nogil:
     """The run with the largest sum less the price of its bounds, around the bin `at` where that is
-    one. Where they are equal, one from the lower end, then one to the upper end goes first."""
+    one, among those that the sides allow. Where they are equal, one from the lower end, then one to
+    the upper end goes first."""
     cdef int i, start = 0, last = <int>bins.shape[0] - 1
     cdef int64_t below = 0, above = 0, total = 0, best = NOTHING
-    cdef Run first = Run(NOTHING, 1, 0), final = first, inner = first
+    cdef Run none = Run(NOTHING, 1, 0)
+    cdef Run first = none, final = none, inner = none
     if last < 0:
         return first
     if at >= 0:  # from the seed to either side as far as it pays, or to the end
@@ -73,6 +80,12 @@ cdef Run _best_run(int64_t[::1] bins, int at, int64_t price) noexcept nogil:
             above += bins[i]
             if above > final.sum:
                 final = Run(above, i, last)
+    if not sides & UP_TO:
+        first = none
+    if not sides & MORE_THAN:
+        final = none
+    if not sides & BETWEEN:
+        inner = none
     return _better(_better(first, final, last, price), inner, last, price)
 
 
@@ -83,6 +96,7 @@ cdef class Boxes:
     cdef int32_t[:, ::1] order  # the rows by bin, for each column
     cdef uint8_t[::1] is_ordered
     cdef uint8_t[::1] has_missing  # the last bin is that of missing values
+    cdef uint8_t[::1] sides  # which runs of bins each column allows
     cdef int64_t[::1] gains
     cdef readonly object row_gains  # the same, to be read from outside
     cdef int64_t[::1] good, bad  # the gains above and below 0 in each bin
@@ -90,7 +104,7 @@ cdef class Boxes:
     cdef public int64_t price  # of a bound, in thousandths of a gain
     cdef readonly int64_t work  # what was looked at: the same on every machine
 
-    def __init__(self, codes, n_bins, is_ordered, has_missing, gains):
+    def __init__(self, codes, n_bins, is_ordered, has_missing, sides, gains):
         self.codes = codes
         self.n_rows, self.n_columns = codes.shape
         self.offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int32)
@@ -106,6 +120,7 @@ cdef class Boxes:
         self.starts = starts
         self.is_ordered = np.asarray(is_ordered, dtype=np.uint8)
         self.has_missing = np.asarray(has_missing, dtype=np.uint8)
+        self.sides = np.asarray(sides, dtype=np.uint8)
         self.work = 0
         self.price = 0
         self.load(gains)
@@ -336,7 +351,9 @@ cdef class Boxes:
             if self.has_missing[j]:
                 end -= 1
                 gone = bins[end]
-            run = _best_run(bins[begin:end], at - begin if 0 <= at < end else -1, self.price)
+            run = _best_run(
+                bins[begin:end], at - begin if 0 <= at < end else -1, self.price, self.sides[j]
+            )
             missing[j] = 0
             if self.has_missing[j] and (gone > 0 or at == end):
                 missing[j] = 1

@@ -7,6 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.columns import Sides
+
 NOTHING: Final = -(1 << 60)
 CALL: Final = 25_000
 
@@ -23,12 +25,14 @@ class Boxes:
         n_bins: NDArray[np.int32],
         is_ordered: NDArray[np.bool_],
         has_missing: NDArray[np.bool_],
+        sides: NDArray[np.uint8],
         gains: NDArray[np.int64],
     ) -> None:
         self._codes = codes.astype(np.intp)
         self._sizes = n_bins.astype(np.intp)
         self._offsets = np.concatenate([[0], np.cumsum(self._sizes)])
         self._is_ordered, self._has_missing = is_ordered, has_missing
+        self._sides = [Sides(each) for each in sides.tolist()]
         self._rows_in = [np.bincount(codes[:, j], minlength=n) for j, n in enumerate(n_bins)]
         self.price = 0  # of a bound, in thousandths of a gain
         self.work = 0
@@ -124,7 +128,8 @@ class Boxes:
             gone = None
             if self._has_missing[j]:
                 bins, gone = bins[:-1], int(bins[-1])
-            run = _with_missing(_best_run(bins, at, self.price), gone, at == len(bins))
+            best_run = _best_run(bins, at, self.price, self._sides[j])
+            run = _with_missing(best_run, gone, at == len(bins))
             paid = self.price * _n_bounds(run[:3], len(bins))
             found.append((run[0] - paid, *run[1:]))
         sums, low, high, missing = (list(each) for each in zip(*found, strict=True))
@@ -136,9 +141,10 @@ def _n_bounds(run: tuple[int, int, int], size: int) -> int:
     return 2 if 0 < low <= high < size - 1 else 1
 
 
-def _best_run(bins: NDArray[np.int64], at: int, price: int) -> tuple[int, int, int]:
+def _best_run(bins: NDArray[np.int64], at: int, price: int, sides: Sides) -> tuple[int, int, int]:
     """The run with the largest sum less the price of its bounds, and its ends; around the bin `at`
-    where that is one. Where they are equal, the order is that of the kernel."""
+    where that is one, and among those that the sides allow. Where they are equal, the order is that
+    of the kernel."""
     size = len(bins)
     if not size:
         return NOTHING, 1, 0
@@ -153,7 +159,8 @@ def _best_run(bins: NDArray[np.int64], at: int, price: int) -> tuple[int, int, i
         low = int(np.flatnonzero(before[: high + 1] == least[high])[-1])
         last = size - 1 - int((before[-1] - before[:-1])[::-1].argmax())
         runs = [(0, int(before[1:].argmax())), (last, size - 1), (low, high)]
-    found = [(int(before[high + 1] - before[low]), low, high) for low, high in runs]
+    allowed = [run for run, side in zip(runs, Sides, strict=True) if side in sides]
+    found = [(int(before[high + 1] - before[low]), low, high) for low, high in allowed]
     return max(found, key=lambda run: run[0] - price * _n_bounds(run, size))
 
 

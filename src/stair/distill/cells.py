@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import Categories, Column
+from stair.clauses import Clause, Interval, Period
+from stair.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
 MOST_BINS: Final = 4096
@@ -43,6 +44,20 @@ class Cells:
     def is_ordered(self) -> NDArray[np.bool_]:
         return np.array([column.is_ordered for column in self.columns])
 
+    @property
+    def sides(self) -> NDArray[np.uint8]:
+        return np.array([column.sides for column in self.columns], dtype=np.uint8)
+
+    def allows(self, j: int, bins: Bins) -> bool:
+        """Whether a column's sides allow these bins."""
+        sides = self.columns[j].sides
+        if isinstance(bins, frozenset) or bins[0] > bins[1] or Sides.BETWEEN in sides:
+            return True
+        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
+        return (Sides.UP_TO in sides and bins[0] == 0) or (
+            Sides.MORE_THAN in sides and bins[1] == last
+        )
+
     def length(self, box: Box) -> int:
         """How many attributes the box speaks of; a long list of values counts as several."""
         n_attributes = len({self.columns[j].attribute for j in box})
@@ -60,6 +75,16 @@ class Cells:
         else:
             n_named = min(n_inside, n_own - n_inside)
         return max(0, -(-n_named // VALUES_AN_ATTRIBUTE) - 1)
+
+    def may_say(self, clause: Clause) -> bool:
+        """Whether a clause has no bound that its column does not allow."""
+        if not isinstance(clause, Interval | Period):
+            return True
+        sides = next(c.sides for c in self.columns if c.name == clause.feature)
+        if clause.only_missing or clause.n_bounds == 0 or Sides.BETWEEN in sides:
+            return True
+        low, high = clause.is_bounded
+        return not (low and high) and (Sides.MORE_THAN if low else Sides.UP_TO) in sides
 
     def n_bounds(self, j: int, bins: Bins) -> int:
         """How many bounds a clause has; a list or a word counts as one."""

@@ -131,7 +131,7 @@ class Cover:
         self.value = int(self._worth(np.arange(n_rows)).sum())
         self.kernel = boxes(
             np.ascontiguousarray(cells.codes), cells.n_bins, cells.is_ordered, cells.has_missing,
-            self.gains(np.arange(n_rows)),
+            cells.sides, self.gains(np.arange(n_rows)),
         )  # fmt: skip
 
     @property

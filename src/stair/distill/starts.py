@@ -22,14 +22,15 @@ _OTHER: Final = object()
 
 
 def boxes_of(cells: Cells, leaves: Sequence[Leaf]) -> list[tuple[Box, int]]:
-    """Leaves as boxes with their classes: of each clause the bins that it covers whole."""
+    """Leaves as boxes with their classes: of each clause the bins that it covers whole. A leaf with
+    a bound that a column does not allow is none."""
     found = []
     for leaf in leaves:
         box: Box = {}
         for clause in leaf.clauses:
             column = _column_of(cells, clause)
             bins = _bins_of(cells, column, clause)
-            if bins is None:
+            if bins is None or not cells.allows(column, bins):
                 break
             box[column] = bins
         else:

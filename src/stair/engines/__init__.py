@@ -27,6 +27,7 @@ class Engine(Protocol):
 
     n_classes: int
     attributes: NDArray[np.int64]  # of each column: several columns may tell of one attribute
+    once: NDArray[np.bool_]  # columns that a rule cuts once at most, so that it has one bound there
     order: NDArray[np.int64]  # columns by name: of equally good ones the first is taken
     unit: int  # counts are whole numbers of 2**unit
 

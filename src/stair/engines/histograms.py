@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.columns import Categories, Column, tie_order
+from stair.columns import Categories, Column, cut_once, tie_order
 from stair.engines import Group
 from stair.objective import ComputedLogs, Counts, Logs, log_table
 from stair.search import Found, Split, best_cut, best_set, set_members
@@ -61,6 +61,7 @@ class HistogramEngine:
     ) -> None:
         self.n_classes = len(totals)
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
+        self.once = cut_once(columns)
         self.order = tie_order(columns)
         self.columns = columns
         self.sizes = sizes

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause
-from stair.columns import Categories, Column, tie_order
+from stair.columns import Categories, Column, cut_once, tie_order
 from stair.engines import Group, _twin
 from stair.engines.counting import n_cpus
 from stair.objective import log_table
@@ -58,6 +58,7 @@ class MemoryEngine:
         module: Any = _twin if kernel == "numpy" or _compiled is None else _compiled
         self.n_classes = n_classes
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
+        self.once = cut_once(columns)
         self.order = tie_order(columns)
         self._columns = columns
         self._values = values

@@ -14,6 +14,7 @@ from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.export.json_reader import parsed, read_rules, shown
 from stair.io.reading import regular_file
+from stair.io.zones import UTC
 from stair.local import LocalRuleSet
 from stair.rules import Rule, RuleSet
 from stair.schema import Field
@@ -186,6 +187,8 @@ def _field_to_json(field: Field, is_used: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"name": field.name, "kind": field.kind, "type": field.type}
     if field.part is not None:
         found |= {"source": field.source, "part": field.part}
+    if field.zone not in ("", UTC):
+        found["zone"] = field.zone
     if is_used and field.known is not None and field.part is None:
         found["values"] = list(field.known)
     return found

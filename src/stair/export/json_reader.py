@@ -18,6 +18,7 @@ import numpy as np
 
 from stair.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
 from stair.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
+from stair.io.zones import known_zone
 from stair.local import LocalRuleSet, Partition
 from stair.rules import Rule, RuleSet
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema
@@ -130,7 +131,7 @@ def _field(given: Any, version: int) -> Field:
               *(("source", "part") if has_part else ()))  # fmt: skip
     kind = found.get("kind")
     may = ("values",) if version > 1 and kind == "category" and not has_part else ()
-    _check_keys(found, needed, may)
+    _check_keys(found, needed, (*may, "zone") if found.get("type") == "zoned" else may)
     name, part = _text(found["name"]), cast(Any, found.get("part"))
     if kind not in KINDS:
         raise ValueError(f"{shown(kind)} is no kind of field")
@@ -140,7 +141,12 @@ def _field(given: Any, version: int) -> Field:
     type_ = _text(found.get("type", types[0]))
     if type_ not in types:
         raise ValueError(f"a {kind} has no values of the type {type_!r}")
-    field = Field(name, cast(Kind, kind), _text(found.get("source", name)), part, type_)
+    source, zone = _text(found.get("source", name)), ""
+    if "zone" in found:
+        zone = _text(found["zone"])
+        if known_zone(zone) != zone:
+            raise ValueError(f"{shown(zone)} is no time zone")
+    field = Field(name, cast(Kind, kind), source, part, type_, zone)
     if "values" not in found:
         return field
     values = _unique(_list(found["values"], _scalar), "value")

@@ -7,7 +7,8 @@ from typing import Any
 
 from stair.clauses import Among, Interval
 from stair.conversion import EXACT, MEASURES, NETWORKS
-from stair.errors import StairError
+from stair.errors import StairError, option
+from stair.io.zones import UTC
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
@@ -69,6 +70,16 @@ def refuse_networks(fields: Iterable[Field], what: str) -> None:
             raise StairError(
                 f'the rules ask which network "{field.source}" is in, and {what} cannot take an '
                 "address apart; use another kind of export"
+            )
+
+
+def refuse_zones(fields: Iterable[Field], what: str) -> None:
+    """For endings that know no clocks but those of UTC."""
+    for field in fields:
+        if field.part is not None and field.zone not in ("", UTC):
+            raise StairError(
+                f'"{field.name}" is of {field.zone}, and {what} knows no time zones; use another '
+                f"kind of export, or learn with {option('time_zone', 'UTC')}"
             )
 
 

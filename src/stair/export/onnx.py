@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stair.clauses import Among, Interval, Mentions, Period, folded
 from stair.conversion import MEASURES, WEEKDAYS
 from stair.errors import StairError
-from stair.export.needs import needed_fields, refuse_networks, refuse_wide
+from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones
 from stair.export.onnx_graph import Graph, input_of
 from stair.export.python import plain
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
@@ -121,6 +121,7 @@ class _Columns:
     def __init__(self, rules: RuleSet) -> None:
         refuse_wide(rules, "ONNX")
         refuse_networks(needed_fields(rules), "ONNX")
+        refuse_zones(needed_fields(rules), "ONNX")
         self.inputs: dict[str, Any] = {}
         self.field_of: dict[str, Field] = {}
         self.parts: list[Field] = []

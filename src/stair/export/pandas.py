@@ -10,7 +10,15 @@ from stair.conversion import MEASURES, NETWORKS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
-from stair.export.python import bits_of, bounds, plain, prelude, reader_of, spelling
+from stair.export.python import (
+    bits_of,
+    bounds,
+    plain,
+    prelude,
+    reader_of,
+    spelling,
+    zone_in_code,
+)
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
@@ -104,6 +112,8 @@ def _masks(
 
 
 def _read(field: Field, column: Any, tools: Any) -> Any:
+    if field.part is not None and (zone := zone_in_code(field)):
+        return getattr(tools, f"{field.part}_in")(column, zone)
     if field.part == "hour":
         return tools.time(column).dt.hour
     if field.part == "weekday":

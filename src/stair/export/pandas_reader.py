@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stair.export.row_reader import _number, _time
+from stair.export.row_reader import _hour, _number, _time, _weekday
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def number(column: Any) -> Any:
@@ -40,6 +42,24 @@ def time(column: Any) -> Any:
     else:
         times = np.array([_time(value) for value in column], dtype="datetime64[us]")
     return pd.Series(times, index=column.index)
+
+
+def hour_in(column: Any, zone: str | int) -> Any:
+    """Hours by the clocks of a zone, NaN where missing."""
+    found = {t: _hour(t, zone) for t in time(column).dropna().dt.to_pydatetime()}
+    return _each(column, found).astype("float64")
+
+
+def weekday_in(column: Any, zone: str | int) -> Any:
+    """The names of weekdays by the clocks of a zone, None where missing."""
+    found = {t: _weekday(t, zone) for t in time(column).dropna().dt.to_pydatetime()}
+    return _each(column, {t: DAYS[day] for t, day in found.items() if day is not None})
+
+
+def _each(column: Any, found: dict[Any, Any]) -> Any:
+    """What was found for each time, None where it is missing."""
+    times = [None if pd.isna(t) else found[t.to_pydatetime()] for t in time(column)]
+    return pd.Series(times, index=column.index, dtype=object)
 
 
 def between(column: Any, low: float | None, high: float | None) -> Any:

@@ -14,7 +14,15 @@ from stair.conversion import EXACT, NETWORKS, WEEKDAYS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
-from stair.export.python import bits_of, bounds, plain, prelude, reader_of, spelling
+from stair.export.python import (
+    bits_of,
+    bounds,
+    plain,
+    prelude,
+    reader_of,
+    spelling,
+    zone_in_code,
+)
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
@@ -139,6 +147,8 @@ class _Writer:
     def _reader(self, field: Field) -> Any:
         """The field's value, null where it is missing."""
         tools = self._tools
+        if field.part is not None and (zone := zone_in_code(field)):
+            return getattr(tools, f"{field.part}_in")(field.source, zone)
         if field.part == "hour":
             return tools.time(field.source).dt.hour()
         if field.part == "weekday":

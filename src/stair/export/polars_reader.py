@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from stair.export.row_reader import _code, _number, _short, _time
+from stair.export.row_reader import _code, _hour, _number, _short, _time, _weekday
 
 
 def once(columns: list[pl.Expr], steps: list[list[pl.Expr]], found: pl.Expr, dtype: Any) -> pl.Expr:
@@ -84,6 +84,23 @@ def _word(value: Any) -> str | None:
 def time(name: str) -> pl.Expr:
     """Times to the microsecond, those with a zone moved to UTC and without it."""
     return pl.col(name).map_batches(_times, return_dtype=pl.Datetime("us"), is_elementwise=True)
+
+
+def hour_in(name: str, zone: str | int) -> pl.Expr:
+    """Hours by the clocks of a zone, null where missing."""
+    return _part(name, lambda moment: _hour(moment, zone))
+
+
+def weekday_in(name: str, zone: str | int) -> pl.Expr:
+    """Weekdays by the clocks of a zone, from 1 for Monday, null where missing."""
+    return _part(name, lambda moment: None if moment is None else 1 + (_weekday(moment, zone) or 0))
+
+
+def _part(name: str, read: Any) -> pl.Expr:
+    def work(column: pl.Series) -> pl.Series:
+        return pl.Series(column.name, [read(t) for t in _times(column)], dtype=pl.Int64)
+
+    return pl.col(name).map_batches(work, return_dtype=pl.Int64, is_elementwise=True)
 
 
 def _times(column: pl.Series) -> pl.Series:

@@ -20,6 +20,7 @@ from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import source
+from stair.io.zones import fixed_offset
 from stair.local import LocalRuleSet
 from stair.rules import RuleSet
 from stair.schema import Field
@@ -121,6 +122,11 @@ def _case(number: int, words: str, condition: str, indent: str) -> list[str]:
 def _read(field: Field) -> str:
     """The field's value in a row, None where it is missing."""
     given = f"row.get({field.source!r})"
+    if field.part is not None and (zone := zone_in_code(field)):
+        if field.part == "hour":
+            return f"_hour(_time({given}), {zone!r})"
+        found = f"(day := _weekday(_time({given}), {zone!r}))"
+        return f"None if {found} is None else {list(WEEKDAYS)!r}[day]"
     if field.part == "hour":
         return f"getattr(_time({given}), 'hour', None)"
     if field.part == "weekday":
@@ -134,6 +140,12 @@ def _read(field: Field) -> str:
 def bits_of(field: Field) -> int:
     """How many bits the networks of a field have."""
     return 8 * NETWORKS[cast(Part, field.part)]
+
+
+def zone_in_code(field: Field) -> str | int:
+    """The zone of hours and weekdays: its name, or the seconds by which it is ahead of UTC."""
+    fixed = fixed_offset(field.zone)
+    return field.zone if fixed is None else fixed
 
 
 def reader_of(field: Field) -> str:

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as _day_time
 from typing import Any
+from zoneinfo import ZoneInfo
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -104,6 +105,26 @@ def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is not None:
         moment = moment.astimezone(UTC).replace(tzinfo=None)
     return datetime.combine(moment.date(), moment.time())
+
+
+def _hour(moment: datetime | None, zone: str | int) -> int | None:
+    """The hour of a time in UTC by the clocks of a zone, or so many seconds ahead."""
+    return None if moment is None else _local_seconds(moment, zone) // 3600 % 24
+
+
+def _weekday(moment: datetime | None, zone: str | int) -> int | None:
+    """The weekday, from 0 for Monday."""
+    return None if moment is None else (_local_seconds(moment, zone) // 86400 + 3) % 7
+
+
+def _local_seconds(moment: datetime, zone: str | int) -> int:
+    """Seconds since 1970 by the clocks of a zone."""
+    ahead = zone
+    if isinstance(zone, str):  # the first and the last day of the calendar may end in another year
+        inside = min(max(moment, datetime(1, 1, 3)), datetime(9999, 12, 29, 23))
+        offset = inside.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).utcoffset()
+        ahead = int((offset or timedelta()).total_seconds())
+    return (moment - datetime(1970, 1, 1)) // timedelta(seconds=1) + int(ahead)
 
 
 def _iso(value: Any) -> str:

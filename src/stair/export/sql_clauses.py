@@ -11,7 +11,7 @@ from stair.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg
-from stair.export.sql_columns import FREE, Column, Columns, double_literal, identifier
+from stair.export.sql_columns import FREE, Column, Columns, NoZoneError, double_literal, identifier
 from stair.export.sql_dialects import Dialect, check_name
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
@@ -46,7 +46,10 @@ class ClauseWriter:
             )
 
     def rule(self, rule: Rule) -> str:
-        parts = [self.clause(clause) for clause in rule.clauses]
+        try:
+            parts = [self.clause(clause) for clause in rule.clauses]
+        except NoZoneError as error:
+            raise StairError(f"the rule {rule} cannot be written: {error}") from None
         return " AND ".join(f"({part})" for part in parts) or "1 = 1"
 
     def clause(self, clause: Clause) -> str:

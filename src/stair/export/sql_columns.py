@@ -16,9 +16,10 @@ import numpy as np
 
 from stair.clauses import Period
 from stair.conversion import EXACT, MEASURES, NETWORKS
-from stair.errors import StairError
+from stair.errors import StairError, option
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
+from stair.io.zones import UTC, fixed_offset
 from stair.schema import Field
 
 _DAY: Final = 86_400_000_000  # microseconds
@@ -59,6 +60,10 @@ def plain(value: str, literal: Callable[[Any], str], double: str = "") -> Column
         f"{value} IS NULL",
         double,
     )
+
+
+class NoZoneError(StairError):
+    """A database does not know the zone of a field."""
 
 
 class Columns:
@@ -123,10 +128,14 @@ class Columns:
 
     def hour(self, field: Field, x: str) -> str:
         self.time(field, x)  # is refused for the same reasons
+        if field.zone not in ("", UTC):
+            return f"STAIR_HOUR_IN({x}, {text_literal(field.zone)})"
         return f"STAIR_HOUR({x})"
 
     def weekday(self, field: Field, x: str) -> str:
         self.time(field, x)
+        if field.zone not in ("", UTC):
+            return f"STAIR_WEEKDAY_IN({x}, {text_literal(field.zone)})"
         return f"STAIR_WEEKDAY({x})"
 
     def network(self, x: str) -> Column:
@@ -144,6 +153,18 @@ class Columns:
     def address(self, x: str) -> tuple[str, str]:
         """A value as text, and a condition that it is an IPv4 address in its usual form."""
         return x, f"STAIR_ADDRESS({x})"
+
+    def ahead(self, field: Field) -> int:
+        """The seconds by which the zone of a field is ahead of UTC, for a database that knows no
+        zones by name."""
+        fixed = fixed_offset(field.zone)
+        if fixed is None:
+            raise NoZoneError(
+                f'"{field.name}" is of {field.zone}, and {self._dialect.title} knows no time zones '
+                "by name; use another dialect, or learn with an offset: "
+                + option("time_zone", "+01:00")
+            )
+        return fixed
 
     def measure(self, field: Field, x: str) -> Column:
         """Durations and times of the day."""

@@ -34,7 +34,8 @@ _FOLDED: Final = f"TRANSLATE(_, '{string.ascii_uppercase}', '{string.ascii_lower
 class Dialect:
     """A database: its name for people, its limit of names, and its words for our functions.
 
-    In `functions`, _ stands for the column and TERM for a text that is looked for. The weekday
+    In `functions`, _ stands for the column, TERM for a text that is looked for and ZONE for the
+    name of a time zone. The weekday
     is a number, whose value for Monday is `monday`.
     """
 
@@ -62,6 +63,8 @@ _EVERY: Final = (
     }),
     Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=2, functions={
         "HOUR": "EXTRACT(HOUR FROM _)", "WEEKDAY": "EXTRACT(DAYOFWEEK FROM _)",
+        "HOUR_IN": "EXTRACT(HOUR FROM DATETIME(_, ZONE))",
+        "WEEKDAY_IN": "EXTRACT(DAYOFWEEK FROM DATETIME(_, ZONE))",
         "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
         "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
         "ADDRESS": f"REGEXP_CONTAINS(_, '{_ADDRESS}')",
@@ -159,7 +162,7 @@ def _filled_in(sqlglot: Any, dialect: Dialect, function: str, given: list[Any]) 
     def place(node: Any) -> Any:
         if isinstance(node, exp.Column) and node.name == "_":
             return column.copy()
-        if isinstance(node, exp.Column) and node.name == "TERM":
+        if isinstance(node, exp.Column) and node.name in ("TERM", "ZONE"):
             return given[1].copy()
         return node
 

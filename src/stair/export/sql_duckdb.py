@@ -33,6 +33,7 @@ from stair.export.sql_columns import (
     text_literal,
     time_text,
 )
+from stair.io.zones import fixed_offset
 from stair.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
@@ -103,12 +104,10 @@ class DuckdbColumns(TypedColumns):
         return plain(microseconds, moment, self.as_double(microseconds))
 
     def hour(self, field: Field, x: str) -> str:
-        del field
-        return f"extract(hour FROM make_timestamp(epoch_us({x})))"
+        return f"extract(hour FROM {_local(field, x)})"
 
     def weekday(self, field: Field, x: str) -> str:
-        del field
-        return f"extract(isodow FROM make_timestamp(epoch_us({x})))"
+        return f"extract(isodow FROM {_local(field, x)})"
 
     def address(self, x: str) -> tuple[str, str]:
         return x, f"regexp_full_match({x}, '{ADDRESS}')"
@@ -142,6 +141,16 @@ class DuckdbColumns(TypedColumns):
     def mentions(self, field: Field, x: str, term: str) -> str:
         del field
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
+
+
+def _local(field: Field, x: str) -> str:
+    """A time as the clocks of its field's zone show it, whatever the session's zone is."""
+    fixed = fixed_offset(field.zone)
+    if fixed is None:
+        utc = f"make_timestamp(epoch_us({x})) AT TIME ZONE 'UTC'"
+        return f"{utc} AT TIME ZONE {text_literal(field.zone)}"
+    ahead = f" + {fixed * 1_000_000}" if fixed else ""
+    return f"make_timestamp(epoch_us({x}){ahead})"
 
 
 def _among(value: str, listed: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ from stair.export.sql_columns import (
     text_literal,
     time_text,
 )
+from stair.io.zones import fixed_offset
 from stair.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
@@ -92,12 +93,10 @@ class PostgresColumns(TypedColumns):
         return plain(epoch, moment, self.as_double(f"({epoch}) * 1000000"))
 
     def hour(self, field: Field, x: str) -> str:
-        del field
-        return f"extract(hour FROM {_in_utc(x)})"
+        return f"extract(hour FROM {_local(field, x)})"
 
     def weekday(self, field: Field, x: str) -> str:
-        del field
-        return f"extract(isodow FROM {_in_utc(x)})"
+        return f"extract(isodow FROM {_local(field, x)})"
 
     def address(self, x: str) -> tuple[str, str]:
         return x, f"({x} ~ '^{ADDRESS}$')"
@@ -136,5 +135,10 @@ class PostgresColumns(TypedColumns):
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
 
 
-def _in_utc(x: str) -> str:
-    return f"to_timestamp(floor(extract(epoch FROM {x}))) AT TIME ZONE 'UTC'"
+def _local(field: Field, x: str) -> str:
+    """A time as the clocks of its field's zone show it, whatever the session's zone is."""
+    fixed = fixed_offset(field.zone)
+    seconds = f"floor(extract(epoch FROM {x}))"
+    if fixed is None:
+        return f"to_timestamp({seconds}) AT TIME ZONE {text_literal(field.zone)}"
+    return f"to_timestamp({seconds}{f' + {fixed}' if fixed else ''}) AT TIME ZONE 'UTC'"

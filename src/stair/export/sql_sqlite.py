@@ -25,6 +25,7 @@ from stair.export.sql_columns import (
 )
 from stair.schema import Field
 
+_LONG_AGO: Final = 86_400 * (7 * 200_000 + 3)  # seconds from a Monday to 1970
 _DATE: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MINUTE: Final = f"{_DATE}[ T][0-9][0-9]:[0-9][0-9]"
 _SECOND: Final = f"{_MINUTE}:[0-9][0-9]"
@@ -101,11 +102,13 @@ class SqliteColumns(Columns):
         )
 
     def hour(self, field: Field, x: str) -> str:
-        del field
+        if fixed := self.ahead(field):
+            return f"{_since_monday(x, fixed)} % 86400 / 3600"
         return f"CAST(substr({_moment(x)}, 12, 2) AS INTEGER)"
 
     def weekday(self, field: Field, x: str) -> str:
-        del field
+        if fixed := self.ahead(field):
+            return f"{_since_monday(x, fixed)} / 86400 % 7 + 1"
         day = f"CAST(strftime('%w', substr({_moment(x)}, 1, 10)) AS INTEGER)"
         return f"({day} + 6) % 7 + 1"
 
@@ -124,6 +127,12 @@ class SqliteColumns(Columns):
         real = _loud(x, "this is no text: ")
         text = f"CASE typeof({x}) WHEN 'real' THEN {real} ELSE CAST({x} AS TEXT) END"
         return f"instr(lower({text}), {text_literal(term)}) > 0"  # lower() folds ASCII alone there
+
+
+def _since_monday(x: str, ahead: int) -> str:
+    """Seconds since a Monday before all times, by clocks that are so many seconds ahead of UTC."""
+    seconds = f"CAST(strftime('%s', substr({_moment(x)}, 1, 19)) AS INTEGER)"
+    return f"({seconds} + {ahead + _LONG_AGO})"
 
 
 def _looks_like_a_number(text: str) -> bool:

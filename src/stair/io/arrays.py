@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stair.errors import StairError
 from stair.io.frame import EPOCH_UNIT, Array, Loaded
+from stair.io.zones import UTC, known_zone, was_in, zone_of_times
 
 
 class Truth(str):
@@ -92,7 +93,8 @@ def from_values(values: Sequence[Any]) -> Loaded:
     if found == {"moment"}:
         aware = {isinstance(v, dt.datetime) and v.tzinfo is not None for v in present}
         if len(aware) == 1:
-            return _spread(absent, as_times(present)), "zoned" if aware == {True} else ""
+            was = was_in(zone_of_times(present)) if aware == {True} else ""
+            return _spread(absent, as_times(present)), was
     if found == {"span"}:
         spans = [
             v.astype("timedelta64[us]") if isinstance(v, np.timedelta64) else v for v in present
@@ -209,7 +211,7 @@ def from_series(name: str, series: Any) -> Loaded:
         return from_array(name, series.to_numpy())
     if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
         utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-        return from_array(name, utc.to_numpy())[0], "zoned"
+        return from_array(name, utc.to_numpy())[0], was_in(known_zone(dtype.time_zone) or UTC)
     if isinstance(dtype, nw.Boolean | nw.Datetime | nw.Duration | nw.Date | nw.String):
         return from_array(name, series.to_numpy())
     # Decimals, nested, categorical and unknown types: to_numpy is not faithful for all of them (an

@@ -28,6 +28,7 @@ from stair.io.packages import (
     reason,
 )
 from stair.io.values import dated, join_pieces, typed
+from stair.io.zones import UTC, known_zone, was_in, zone_of
 
 # Parquet -----------------------------------------------------------------------------------------
 
@@ -45,7 +46,9 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         relation = "SELECT * FROM read_parquet(?, hive_partitioning = false)"
         types = [row[1] for row in con.execute(f"DESCRIBE {relation}", place).fetchall()]
         names = parquet_names(con, place)
-        return Opened(names, *_duckdb_loaders(con, relation, place, types))
+        zones = parquet_zones(path)
+        notes = [] if optional("pyarrow.parquet") else _notes_without_zones(types)
+        return Opened(names, *_duckdb_loaders(con, relation, place, types, zones), notes)
     parquet = optional("pyarrow.parquet")
     if parquet is None:
         raise StairError(
@@ -73,6 +76,27 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
     return Opened(names, load, rows)
 
 
+def parquet_zones(path: Path) -> dict[int, str]:
+    """The zones of columns by their place. They are in what Arrow has written beside the table,
+    which DuckDB does not read; without pyarrow they are not known, and are UTC then."""
+    parquet = optional("pyarrow.parquet")
+    if parquet is None:
+        return {}
+    try:
+        fields = list(parquet.read_schema(path))
+    except (import_module("pyarrow").ArrowException, OSError):  # whoever reads it says why
+        return {}
+    found = {i: known_zone(getattr(each.type, "tz", None)) for i, each in enumerate(fields)}
+    return {i: zone for i, zone in found.items() if zone is not None}
+
+
+def _notes_without_zones(types: Sequence[str]) -> list[str]:
+    if not any(sql_shape(each)[0] == "zoned" for each in types):
+        return []
+    return ["of which zone times in Parquet are is not known without pyarrow, so that their hours "
+            "and weekdays are in UTC: pip install 'stair[files]'"]  # fmt: skip
+
+
 def parquet_names(con: Any, place: list[str]) -> list[str]:
     """The names as they are in the file: DuckDB itself renames those that differ only in case."""
     rows = con.execute("SELECT name, num_children FROM parquet_schema(?)", place).fetchall()
@@ -90,7 +114,11 @@ def parquet_names(con: Any, place: list[str]) -> list[str]:
 
 
 def _duckdb_loaders(
-    con: Any, relation: str, given: list[str], types: list[str]
+    con: Any,
+    relation: str,
+    given: list[str],
+    types: list[str],
+    zones: Mapping[int, str] | None = None,
 ) -> tuple[Callable[[list[int]], list[Loaded]], Callable[[], Iterator[Sequence[Any]]]]:
     """Load columns of a query by their place, because names need not be unique; and its rows."""
     alias = ", ".join(f"c{i}" for i in range(len(types)))
@@ -100,7 +128,11 @@ def _duckdb_loaders(
         shapes = {i: sql_shape(types[i]) for i in places}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
         arrays = con.execute(f"SELECT {select} {named}", given).fetchnumpy()
-        return [_from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()]
+        loaded = {i: _from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()}
+        return [
+            (array, was_in((zones or {}).get(i, UTC)) if zone_of(was) else was)
+            for i, (array, was) in loaded.items()
+        ]
 
     def rows() -> Iterator[Sequence[Any]]:
         select = ", ".join(_exact_sql(t).format(f"c{i}") for i, t in enumerate(types))

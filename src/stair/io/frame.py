@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from numpy.typing import NDArray
 
 from stair.errors import StairError
+from stair.io.zones import UTC, zone_of
 
 if TYPE_CHECKING:
     from stair.io.text import TextFile
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = str | os.PathLike[str]
 Loaded: TypeAlias = tuple[Array, str]
-"""A column, and what it was before it became plain: "zoned" times (UTC now), a "duration" (in
-seconds), a "clock" (hours of the day), "described" (lists, records, bytes as text); else ""."""
+"""A column, and what it was before it became plain: "zoned" times (in UTC now; `zones` says
+of which zone they were), a "duration" (in seconds), a "clock" (hours of the day), "described"
+(lists, records, bytes as text); else ""."""
 EPOCH_UNIT = "datetime64[us]"
 
 
@@ -73,10 +75,18 @@ def make_frame(
         raise StairError(f"{what} {empty}; expected at least one row of values.")
     said = list(notes)
     types = {name: was for name, (_, was) in zip(names, loaded, strict=True) if was}
-    zoned = [name for name, was in types.items() if was == "zoned"]
-    said.extend(f'the times in "{name}" have a time zone; they are read as UTC' for name in zoned)
+    said.extend(note for name, was in types.items() for note in zone_notes(name, was))
     arrays = {name: array for name, (array, _) in zip(names, loaded, strict=True)}
     return Frame(arrays, n_rows, source, tuple(said), types)
+
+
+def zone_notes(name: str, was: str) -> list[str]:
+    """What a person should know of the zone of a column."""
+    zone = zone_of(was)
+    if zone is None:
+        return []
+    shown = "" if zone == UTC else f" ({zone})"
+    return [f'the times in "{name}" have a time zone{shown}; bounds on them are in UTC']
 
 
 def check_filled(source: str, n_rows: int, n_columns: int, filled: int, many: int) -> None:

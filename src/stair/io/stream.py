@@ -16,12 +16,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stair.errors import StairError, folded, option
-from stair.io.databases import PARQUET, choose_table, parquet_names, sql_shape
+from stair.io.databases import (
+    PARQUET,
+    choose_table,
+    parquet_names,
+    parquet_zones,
+    sql_shape,
+)
 from stair.io.frame import unique_names
 from stair.io.packages import NO_EXTENSIONS, optional, quoted, reason
 from stair.io.reading import no_such_file
 from stair.io.stream_csv import csv_query
 from stair.io.text import PIPED
+from stair.io.zones import UTC, in_common
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
 DUCKDB = frozenset({".duckdb", ".ddb", ".db"})
@@ -124,6 +131,11 @@ class Stream:
             for name, row, place in zip(self.names, described, self._places, strict=True)
         }
         self._lengths: dict[str, Lengths] = {}
+        self._zones = {name: (table.zones or {}).get(i, UTC) for i, name in enumerate(self.names)}
+
+    def zone(self, name: str) -> str:
+        """Of which zone the times of a column are, where they have one."""
+        return self._zones[name]
 
     def shape(self, name: str) -> str:
         """What a column holds: int, wide, decimal, float, clock, duration, bool, date, zoned,
@@ -278,6 +290,7 @@ class Table(NamedTuple):
 
     relation: str
     names: list[str] | None = None
+    zones: dict[int, str] | None = None  # of columns by their place, where they are not UTC
 
 
 def _table(
@@ -296,8 +309,9 @@ def _table(
             _check_schemas(con, parts)
             names = parquet_names(con, [glob.escape(parts[0].path)])
             return Table(
-                f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)", names
-            )
+                f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)", names,
+                _parquet_zones(parts),
+            )  # fmt: skip
         if kind == "csv":
             return Table(*csv_query(con, [part.path for part in parts]))
         if query is not None:
@@ -313,6 +327,13 @@ def _table(
         return Table(f"SELECT * FROM {quoted(there[chosen][0])}.{quoted(there[chosen][1])}")
     except errors as error:
         raise _trouble(name, error) from error
+
+
+def _parquet_zones(parts: list[Part]) -> dict[int, str]:
+    """The zones that all files have in common."""
+    each = [parquet_zones(Path(part.path)) for part in parts]
+    places = {place for zones in each for place in zones}
+    return {i: in_common(zones.get(i, UTC) for zones in each) for i in places}
 
 
 def _check_schemas(con: Any, parts: list[Part]) -> None:

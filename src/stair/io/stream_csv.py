@@ -15,6 +15,7 @@ from typing import Any, Final
 from stair.errors import StairError
 from stair.io.reading import opened_file
 from stair.io.values import MISSING, typed
+from stair.io.zones import SEVERAL, in_common, known_zone
 
 _SPACE: Final = r" \t\n\r\f\v"
 _WHOLE: Final = r"[+-]?(0|[1-9][0-9]*)"
@@ -30,8 +31,9 @@ FIRST: Final = 2048  # lines by which it is guessed what all are to be tested fo
 TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
 
 
-def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str]]:
-    """A query for the rows of these files with typed columns, and the names of its columns."""
+def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str], dict[int, str]]:
+    """A query for the rows of these files with typed columns, the names of its columns, and the
+    zones of times by their place."""
     names, separator = _layout(paths)
     listed = ", ".join(_text(glob.escape(path)) for path in paths)
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
@@ -42,8 +44,9 @@ def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str]]:
         "hive_partitioning = false, strict_mode = true, null_padding = false)"
     )
     first = con.execute(f"SELECT * FROM {fields} LIMIT {FIRST}").fetchall()
-    guesses = [typed([row[i] or "" for row in first])[0] for i in range(len(names))]
+    guesses = [typed([row[i] or "" for row in first])[0].split(" ")[0] for i in range(len(names))]
     typed_cells: list[str] = []
+    zones: dict[int, str] = {}
     for start in range(0, len(names), TOGETHER):
         here = range(start, min(start + TOGETHER, len(names)))
         asked = [list(_questions(i, guesses[i])) for i in here]
@@ -53,7 +56,9 @@ def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str]]:
         for i, each in zip(here, asked, strict=True):
             counts = [next(found) for _ in each]
             typed_cells.append(_typed(f"c{i}", gone, guesses[i], counts))
-    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names
+            if "instant" in _TESTS[guesses[i]] and counts[-1]:
+                zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[-2:])
+    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones
 
 
 def _layout(paths: Sequence[str]) -> tuple[list[str], str]:
@@ -108,9 +113,19 @@ _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
     "float": ("number",),
     "bool": ("truth",),
     "date": ("time",),
-    "zoned": ("instant",),
+    "zoned": ("instant", "least zone", "largest zone"),
     "text": (),
-    "none": ("whole", "signed", "unsigned", "number", "truth", "time", "instant"),
+    "none": (
+        "whole",
+        "signed",
+        "unsigned",
+        "number",
+        "truth",
+        "time",
+        "instant",
+        "least zone",
+        "largest zone",
+    ),
 }
 
 
@@ -133,6 +148,8 @@ def _questions(i: int, guess: str) -> Iterator[str]:
         "truth": f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
         "time": f"count({_as_time(text)}) {fits(f'{_DAY}([T ]{_HOUR})?')}",
         "instant": f"count({_as_instant(text)}) {fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
+        "least zone": f"min(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
+        "largest zone": f"max(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
     }
     yield from (asked[test] for test in _TESTS[guess])
 
@@ -147,7 +164,7 @@ def _as_instant(text: str) -> str:
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(cell: str, gone: str, guess: str, counts: Sequence[int]) -> str:
+def _typed(cell: str, gone: str, guess: str, counts: Sequence[Any]) -> str:
     """The column as what all of its values are; as text where they agree on nothing else."""
     n_all, n_gone, n_spaced, *tested = counts
     found = dict(zip(_TESTS[guess], tested, strict=True))

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Sequence
+from functools import reduce
 from itertools import compress
 from typing import Any, TypeAlias
 
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 
 from stair.io.arrays import as_times, from_values, whole_column
 from stair.io.frame import EPOCH_UNIT, Array, Loaded
+from stair.io.zones import SEVERAL, in_common, known_zone, was_in, was_together, zone_of
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 Piece: TypeAlias = tuple[str, Array]
-"""Some values of a column and what they are: none (all missing), int, float, bool, date, zoned
-(moved to UTC) or text. Kinds are joined in `join_pieces`, so that a column may be typed bit by
-bit."""
+"""Some values of a column and what they are: none (all missing), int, float, bool, date, what times
+with a zone were (they are moved to UTC) or text. Kinds are joined in `join_pieces`, so that a
+column may be typed bit by bit."""
 
 _WHOLE_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _LEADING_ZERO = re.compile(r"\n\s*[+-]?0[0-9]+(?:[eE][+-]?[0-9]+)?\s*\n")
@@ -55,7 +57,7 @@ def typed(values: Sequence[str]) -> Piece:
         spread = np.full(len(values), None, dtype=object)
         spread[~absent] = array.tolist()
         return kind, spread
-    if kind in ("date", "zoned"):
+    if array.dtype.kind == "M":
         spread = np.full(len(values), np.datetime64("NaT"), dtype=EPOCH_UNIT)
     else:
         spread = np.full(len(values), math.nan)
@@ -132,13 +134,16 @@ def _moments(values: Sequence[str]) -> Piece | None:
     first = _DATE.fullmatch(values[0])
     if first is None:
         return None
-    matches = map(_DATE.fullmatch, set(values))
-    if not all(m is not None and (m[1] is None) == (first[1] is None) for m in matches):
-        return None
+    offsets = set()
+    for found in map(_DATE.fullmatch, set(values)):
+        if found is None or (found[1] is None) != (first[1] is None):
+            return None
+        offsets.add(found[1])
     try:
         if first[1] is None:  # 26 characters: down to the microsecond
             return "date", np.array(values, dtype="U26").astype(EPOCH_UNIT)
-        return "zoned", as_times([dt.datetime.fromisoformat(v) for v in values])
+        zone = in_common(known_zone(offset) or SEVERAL for offset in offsets)
+        return was_in(zone), as_times([dt.datetime.fromisoformat(v) for v in values])
     except (ValueError, OverflowError):  # 31 February; a first or last day that leaves the calendar
         return None
 
@@ -146,6 +151,8 @@ def _moments(values: Sequence[str]) -> Piece | None:
 def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
     """One column from its pieces, or None where they only agree as text that is gone by now."""
     kinds = {kind for kind, _ in pieces} - {"none"}
+    if kinds and all(zone_of(kind) is not None for kind in kinds):
+        kinds = {reduce(was_together, sorted(kinds))}
     if not kinds:
         return np.concatenate([a for _, a in pieces]) if pieces else np.empty(0), ""
     if kinds == {"int"}:
@@ -157,7 +164,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
     if len(kinds) > 1:
         return None
     (kind,) = kinds
-    if kind in ("date", "zoned"):
+    if kind == "date" or zone_of(kind) is not None:
         fill: Any = np.datetime64("NaT", "us")
         dtype: Any = EPOCH_UNIT
     else:
@@ -167,7 +174,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
     parts = [
         np.full(len(a), fill, dtype=dtype) if k == "none" else a.astype(dtype) for k, a in pieces
     ]
-    return np.concatenate(parts), "zoned" if kind == "zoned" else ""
+    return np.concatenate(parts), "" if zone_of(kind) is None else kind
 
 
 def _whole(array: Array) -> list[int | None]:
@@ -211,4 +218,4 @@ def dated(column: Loaded, is_text: bool) -> Loaded:
         return column
     times = np.full(len(array), np.datetime64("NaT"), dtype=EPOCH_UNIT)
     times[~absent] = found[1]
-    return times, "zoned" if found[0] == "zoned" else ""
+    return times, "" if zone_of(found[0]) is None else found[0]

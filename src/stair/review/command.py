@@ -70,7 +70,24 @@ def review(
     ] = None,
     time_parts: Annotated[
         bool,
-        typer.Option("--time-parts", help="Add hour and weekday of times.", rich_help_panel=_RULES),
+        typer.Option(
+            "--time-parts/--no-time-parts",
+            help="Hour and weekday of times as attributes, or not.", rich_help_panel=_RULES,
+        ),
+    ] = True,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            help="The zone of hours and weekdays, as Europe/Berlin.", show_default="the data's",
+            rich_help_panel=_RULES,
+        ),
+    ] = None,
+    time_windows: Annotated[
+        bool,
+        typer.Option(
+            "--time-windows", help="Also times between two others, not only since or until one.",
+            rich_help_panel=_RULES,
+        ),
     ] = False,
     table: Annotated[
         str | None, typer.Option("--table", help="A table of a database file.")
@@ -137,9 +154,10 @@ def review(
         wanted = Wanted(
             given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
             contamination=contamination, detector=detector, positive=positive or None,
-            negative=negative, table=table, query=query, include=tuple(include or ()),
-            exclude=tuple(exclude or ()), time_parts=time_parts, seed=seed, method=method,
-            min_score=min_score, max_rule_length=max_rule_length,
+            negative=negative, table=table,
+            query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
+            time_parts=time_parts, time_zone=time_zone, time_windows=time_windows, seed=seed,
+            method=method, min_score=min_score, max_rule_length=max_rule_length,
         ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,

@@ -14,6 +14,7 @@ from stair.agreement import predicted_classes
 from stair.errors import StairError, option
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
+from stair.io.zones import zone_named
 from stair.labels import Labels
 from stair.learn import METHODS
 from stair.review.jobs import Job, Jobs, Say
@@ -44,7 +45,9 @@ class Wanted:
     query: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
-    time_parts: bool = False
+    time_parts: bool = True
+    time_zone: str | None = None
+    time_windows: bool = False
     seed: int = 0
     method: str = "distilled"
     min_score: float = 0.8
@@ -61,6 +64,7 @@ class Wanted:
             "method": self.method,
             "min_score": self.min_score,
             "max_rule_length": self.max_rule_length,
+            "time_windows": self.time_windows,
             "random_state": self.seed,
         }
 
@@ -82,6 +86,8 @@ class Wanted:
             raise StairError(f"the floor is {self.min_score:g}; expected a score from 0 to 1")
         if self.max_rule_length < 1:
             raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
+        if self.time_zone is not None:
+            zone_named(self.time_zone)  # what is none is refused before anything is read
         if self.rules is None and not self.has_verdict:
             raise StairError(
                 f"who says which rows are outliers? Give {option('labels')} COLUMN, "
@@ -169,21 +175,20 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     frame = io.read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
-    time_parts = wanted.time_parts
     has_kinds = wanted.method == "distilled"
     if saved is not None:
         has_kinds = "kinds" in saved.facts
         own = {f.source: f.kind for f in saved.fields if f.part is None}
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
-        time_parts = time_parts or any(f.part in ("hour", "weekday") for f in saved.fields)
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
+    zone = None if wanted.time_zone is None else zone_named(wanted.time_zone)
     given = take_in(
         frame, labels, wanted.score, wanted.contamination, wanted.detector,
         positive=wanted.positive, negative=wanted.negative, outlier_kinds=has_kinds,
-        include=wanted.include or None, exclude=wanted.exclude, kinds=kinds or None,
-        time_parts=time_parts, random_state=wanted.seed, table=None,
-        query=None, name=wanted.file.name, say=say,
+        include=wanted.include or None, exclude=wanted.exclude,
+        kinds=kinds or None, time_parts=wanted.time_parts, time_zone=zone, random_state=wanted.seed,
+        table=None, query=None, name=wanted.file.name, say=say,
     )  # fmt: skip
     return given if saved is None else _with_fields(given, saved)
 

@@ -15,7 +15,7 @@ from stair.review.jobs import Say
 LISTS: Final = {"min_rows_per_value": "min_rows", "max_values": "max_values"}
 NEEDED: Final = ("method", "min_score", "max_rule_length")
 OTHERS: Final = ("max_total_length", "n_partitions", "locality", "floor_on", "random_state",
-                 "min_outliers", "effort", "time_limit")  # fmt: skip
+                 "min_outliers", "effort", "time_limit", "time_windows")  # fmt: skip
 
 
 def learner(given: Given, settings: Mapping[str, Any], say: Say) -> Learner:

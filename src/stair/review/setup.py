@@ -21,7 +21,7 @@ def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]
     """Each column with its kind and whether it may be a label (1) or not (0); the likely label."""
     check_expanded(path, MOST_EXPANDED)
     frame = io.read(path)
-    fields, left_out = choose_fields(frame)
+    fields, left_out = choose_fields(frame, time_parts=False)
     kinds = {f.source: f.kind for f in fields}
     found, guess, best = [], None, len(LIKELY)
     for name, array in frame.columns.items():

@@ -6,13 +6,17 @@ from importlib import import_module
 from typing import Any
 
 from stair.io.arrays import from_series
+from stair.io.zones import UTC, was_in, zone_of
 from stair.scale.raw import Batch, Raw, Words, from_loaded, whole
 
 
 def arrow_batch(batch: Any) -> Batch:
-    """The columns of a record batch."""
+    """The columns of a record batch of Spark. The zone that its times have there is the session's,
+    which says nothing of the data: they are in UTC."""
     names, arrays = batch.schema.names, batch.columns
-    return Batch.of({n: arrow_column(a, n) for n, a in zip(names, arrays, strict=True)})
+    found = {n: arrow_column(a, n) for n, a in zip(names, arrays, strict=True)}
+    return Batch.of({n: (raw, was_in(UTC) if zone_of(was) else was)
+                     for n, (raw, was) in found.items()})  # fmt: skip
 
 
 def arrow_column(array: Any, name: str) -> tuple[Raw, str]:

@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from stair.clauses import value_order
 from stair.codebook import Codebook
-from stair.columns import LISTS, Binned, Categories, Column, Lists, Numbers, Times, namable
+from stair.columns import (
+    ANY_SIDE,
+    LISTS,
+    ONE_SIDE,
+    Binned,
+    Categories,
+    Column,
+    Lists,
+    Numbers,
+    Times,
+    namable,
+)
 from stair.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
@@ -25,6 +36,7 @@ from stair.scale.profile import NEVER, Profile, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
 from stair.schema import MOST_KNOWN, Field, Schema
+from stair.table import notes_on_parts
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 
@@ -60,20 +72,27 @@ def _n_values(column: Column) -> int:
 
 
 def make_coding(
-    fields: Sequence[Field], profiles: Mapping[str, Profile], n_bins: int, lists: Lists = LISTS
+    fields: Sequence[Field],
+    profiles: Mapping[str, Profile],
+    n_bins: int,
+    lists: Lists = LISTS,
+    *,
+    time_windows: bool = False,
 ) -> Coding:
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
     edges: list[tuple[Any, ...]] = []
     for attribute, field in zip(Schema(tuple(fields)).attributes, fields, strict=True):
-        column, bounds = _column(field, attribute, profiles[field.source], n_bins, lists)
+        column, bounds = _column(
+            field, attribute, profiles[field.source], n_bins, lists, time_windows
+        )
         columns.append(column)
         edges.append(tuple(bounds))
     return Coding(tuple(fields), tuple(columns), tuple(edges))
 
 
 def _column(
-    field: Field, attribute: int, profile: Profile, n_bins: int, lists: Lists
+    field: Field, attribute: int, profile: Profile, n_bins: int, lists: Lists, time_windows: bool
 ) -> tuple[Column, Sequence[Any]]:
     name = field.name
     if field.part == "hour":
@@ -93,7 +112,8 @@ def _column(
     if field.kind == "number":
         return binned(Numbers(name, attribute), profile.sketch, n_bins)
     if field.kind == "time":
-        return binned(Times(name, attribute, profile.whole_days), profile.sketch, n_bins)
+        sides = ANY_SIDE if time_windows else ONE_SIDE
+        return binned(Times(name, attribute, profile.whole_days, sides), profile.sketch, n_bins)
     values, counts = profile.values(name)
     if profile.kind in ("number", "time"):
         assert profile.sketch.distinct is not None
@@ -263,13 +283,16 @@ def make_plan(
     """Fields, classes and bins from what the columns hold; the bins may be given."""
     verdict, stored = read_verdict(profiles.pop(options.label), options)
     fields, left_out = choose_fields(profiles, options, engine)
-    coding = coding or make_coding(fields, profiles, options.n_bins, options.lists)
+    coding = coding or make_coding(
+        fields, profiles, options.n_bins, options.lists, time_windows=options.time_windows
+    )
     coder = Coder(coding, options.label, stored, verdict.codes)
     kinds: dict[str, list[str]] = {}
     for each in fields:
         kinds.setdefault(each.source, []).append("time" if each.part in TIME_PARTS else each.kind)
     read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
-    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read))
+    on_parts = notes_on_parts(fields, lambda name: profiles[name].zone, options.time_zone)
+    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read, *on_parts))
 
 
 def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
@@ -281,7 +304,7 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
         return np.full(len(raw), size - 1, dtype=code_type(size))
     if isinstance(column, Categories):
         if field.part == "weekday":
-            raw = _words(part_of(as_times(raw), "weekday"))
+            raw = _words(part_of(as_times(raw), "weekday", field.zone))
         elif field.part in NETWORKS:
             assert isinstance(raw, Words)
             raw = _networks(raw, field.part)
@@ -293,7 +316,7 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
         return places.astype(code_type(size))
     assert isinstance(column, Binned)
     if field.part == "hour":
-        raw = part_of(as_times(raw), "hour")
+        raw = part_of(as_times(raw), "hour", field.zone)
     elif field.kind == "time":
         raw = as_times(raw)
     assert not isinstance(raw, Words)

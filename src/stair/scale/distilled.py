@@ -130,14 +130,19 @@ class _Learning:
         may have fields that were constant there."""
         columns = {n: array for n, array in sample.columns.items() if n != self.options.label}
         frame = Frame(columns, len(sample.keys), types=sample.types)
-        found, left_out = fields_of(frame, self.options)
+        found, left_out, on_parts = fields_of(frame, self.options)
         known = {each.name for each in self.fields}
-        self.fields += tuple(each for each in found if each.name not in known)
+        zones = {each.source: each.zone for each in self.fields}
+        self.fields += tuple(
+            replace(each, zone=zones.get(each.source, each.zone))
+            for each in found
+            if each.name not in known
+        )
         sources = {each.source for each in self.fields}
         self.left_out = {name: why for name, why in left_out.items() if name not in sources}
         values = read_to_learn(Schema(self.fields), frame)
         where = "" if sample.is_whole else "in a sample: "
-        self.notes = dict.fromkeys(where + note for note in values.notes)
+        self.notes = dict.fromkeys([*on_parts, *(where + note for note in values.notes)])
         for each in self.fields:
             if each.kind == "category":
                 here = self.seen.setdefault(each.name, set())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.scale.coding import Coder
-from stair.scale.profile import Profile, check_alike, kind_of
+from stair.scale.profile import Profile, alike, kind_of
 from stair.scale.raw import Batch, all_missing, appended, as_frame_column
 
 Columns = dict[str, NDArray[Any]]
@@ -99,7 +99,7 @@ class Sample:
             self._join(old, other.keys[new], other.strata[new], chosen)
 
     def _is(self, name: str, kind: tuple[str, str]) -> None:
-        check_alike(name, self.kinds.setdefault(name, kind), kind)
+        self.kinds[name] = alike(name, self.kinds.get(name, kind), kind)
 
     def _join(
         self,

@@ -16,6 +16,7 @@ from stair.engines.counting import n_cpus
 from stair.io.databases import decimals
 from stair.io.stream import VECTOR, Stream
 from stair.io.values import typed
+from stair.io.zones import was_in
 from stair.progress import Said
 from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes
@@ -63,6 +64,7 @@ def _add(found: dict[str, Profile], batch: Batch, name: str) -> None:
 def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress) -> Iterator[Batch]:
     started, n_rows = time.perf_counter(), 0
     types = {name: was for name in names if (was := stream.shape(name)) in WERE}
+    types |= {name: was_in(stream.zone(name)) for name, was in types.items() if was == "zoned"}
     for part in stream.batches(names, rows_together(stream, names)):
         columns = zip(names, part.columns, strict=True)
         yield Batch({name: plain(array, stream.shape(name)) for name, array in columns}, types)

@@ -35,7 +35,9 @@ class Options:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
-    time_parts: bool = False
+    time_parts: bool = True
+    time_zone: str | None = None
+    time_windows: bool = False
     n_bins: int = BINS
     table: str | None = None
     query: str | None = None

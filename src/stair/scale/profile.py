@@ -9,10 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import MEASURES
+from stair.conversion import MEASURES, Part, parts_that_change
 from stair.errors import StairError, option
 from stair.identifiers import A_KEY, expected_pairs, is_key, why_identifier
+from stair.io.frame import zone_notes
 from stair.io.values import moment
+from stair.io.zones import SEVERAL, in_common, known_zone, was_together, zone_of
 from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch
@@ -47,7 +49,8 @@ class Profile:
     n_characters: int = 0  # of the words
     n_words: int = 0  # in all texts together
     n_texts: int = 0
-    zones: set[bool] | None = field(default_factory=set)  # of texts like times; None: others too
+    # Of texts like times, "" where they have none; None where there are other texts too.
+    zones: set[str] | None = field(default_factory=set)
     n_unreal: int = 0  # texts that look like a time and are none: 2024-02-30
 
     def add(self, raw: Raw, name: str, was: str = "") -> None:
@@ -98,9 +101,8 @@ class Profile:
             self._count_words(other.words)
 
     def _is(self, kind: str, was: str, name: str) -> None:
-        if self.kind:
-            check_alike(name, (self.kind, self.was), (kind, was))
-        self.kind, self.was = kind, was
+        here = (kind, was)
+        self.kind, self.was = alike(name, (self.kind, self.was), here) if self.kind else here
 
     def _add_times(self, ticks: NDArray[np.int64]) -> None:
         self.whole_days = self.whole_days and not bool((ticks % MICROSECONDS_A_DAY).any())
@@ -124,7 +126,7 @@ class Profile:
             if shape is None:
                 self.zones = None
                 return
-            self.zones.add(shape[1] is not None)
+            self.zones.add("" if shape[1] is None else known_zone(shape[1]) or SEVERAL)
         times = times_of(texts)
         counts = np.array(list(texts.values()))
         real = ~np.isnat(times)
@@ -144,12 +146,26 @@ class Profile:
     @property
     def has_time_texts(self) -> bool:
         """Whether it can be read as times: all texts look like some, and at least one is one."""
-        return bool(self.zones) and len(self.zones or ()) == 1 and self.n_unreal < self.n_texts
+        return len({bool(zone) for zone in self.zones or ()}) == 1 and self.n_unreal < self.n_texts
+
+    @property
+    def zone(self) -> str | None:
+        """Of which zone its times are, None where they have none."""
+        if self.kind == "words" and self.zones and "" not in self.zones:
+            return in_common(self.zones)
+        return zone_of(self.was)
+
+    def parts(self, zone: str) -> tuple[Part, ...]:
+        """The parts of its times that change, as far as all times are known."""
+        distinct = self.sketch.distinct
+        if distinct is None:
+            return ("weekday",) if self.whole_days else ("hour", "weekday")
+        return parts_that_change(distinct.astype(np.int64).astype("datetime64[us]"), zone)
 
     def type_of(self, kind: str, as_matrix: bool = False) -> str:
         """Of which type its values are, read as this kind."""
         if kind == "time":
-            return "zoned" if self.was == "zoned" or True in (self.zones or ()) else "naive"
+            return "naive" if self.zone is None else "zoned"
         if kind == "number":
             if self.was in MEASURES:
                 return self.was
@@ -242,9 +258,7 @@ class Profile:
 
     def notes(self, name: str, kinds: Iterable[str]) -> list[str]:
         """What a person should know about how the column was read, as these kinds."""
-        found = []
-        if self.was == "zoned":
-            found.append(f'the times in "{name}" have a time zone; they are read as UTC')
+        found = zone_notes(name, self.was)
         if "time" in kinds and self.kind == "words" and self.n_unreal:
             found.append(unread_in_words(name, "time", self.n_unreal))
         return found
@@ -262,17 +276,20 @@ _PLURALS: Final = {
 }
 
 
-def check_alike(name: str, one: tuple[str, str], other: tuple[str, str]) -> None:
-    """Refuse a column whose parts are of two kinds, or were of two types."""
-    if one != other:
+def alike(name: str, one: tuple[str, str], other: tuple[str, str]) -> tuple[str, str]:
+    """What a column is, and was, whose parts are this; refused where they are of two kinds, or were
+    of two types. Zones may differ."""
+    together = (one[0], was_together(one[1], other[1]))
+    if together != (other[0], was_together(other[1], one[1])):
         raise StairError(
             f'"{name}" holds {_plural(*one)} in one part of the data and {_plural(*other)} in '
             "another; write it as one of them"
         )
+    return together
 
 
 def _plural(kind: str, was: str) -> str:
-    return _PLURALS[was or kind]
+    return _PLURALS[was.split(" ")[0] or kind]
 
 
 def kind_of(raw: Raw) -> str:
@@ -324,16 +341,25 @@ def choose_fields(
     def why_useless(name: str, kind: str) -> str | None:
         return None if as_matrix else profiles[name].why_useless(name, kind)
 
+    def zone_of(name: str) -> str | None:
+        return profiles[name].zone
+
+    def parts_of(name: str, zone: str) -> tuple[Part, ...]:
+        return profiles[name].parts(zone)
+
     fields, left_out = fields_among(
         [*options.exclude, *profiles],  # what is excluded was not read
         kind_of,
         type_of,
         why_useless,
         lambda name: {} if as_matrix else address_counts(profiles[name].words or {}),
+        zone_of,
+        parts_of,
         include=options.include,
         exclude=options.exclude,
         kinds=options.kinds,
         time_parts=options.time_parts,
+        time_zone=options.time_zone,
     )
     for each in fields:
         if each.part is None:

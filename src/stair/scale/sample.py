@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.agreement import predicted_classes
+from stair.conversion import zone_of_column
 from stair.errors import StairError, option
 from stair.evidence import Rest, RuleEvidence, clause_evidence
 from stair.io.frame import Frame
@@ -30,7 +31,7 @@ from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.schema import Field, Schema
-from stair.table import choose_fields, read_to_learn
+from stair.table import choose_fields, notes_on_parts, read_to_learn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,16 +111,24 @@ def known_verdict(rows: Rows, options: Options) -> tuple[Labels, Coder, NDArray[
     return verdict, Coder(Coding((), (), ()), options.label, stored, verdict.codes), totals
 
 
-def fields_of(frame: Frame, options: Options) -> tuple[tuple[Field, ...], dict[str, str]]:
-    """What rules may speak of, and what was left out with the reason why."""
+def fields_of(
+    frame: Frame, options: Options
+) -> tuple[tuple[Field, ...], dict[str, str], list[str]]:
+    """What rules may speak of, what was left out with the reason why, and notes on both."""
     fields, left_out = choose_fields(
         frame,
         include=options.include,
         exclude=[],
         kinds=options.kinds,
         time_parts=options.time_parts,
+        time_zone=options.time_zone,
     )
-    return fields, left_out | dict.fromkeys(options.exclude, "excluded")
+
+    def zone_of(name: str) -> str | None:
+        return zone_of_column(frame.columns[name], frame.types.get(name, ""))
+
+    notes = notes_on_parts(fields, zone_of, options.time_zone)
+    return fields, left_out | dict.fromkeys(options.exclude, "excluded"), notes
 
 
 def learn_from_sample(
@@ -146,7 +155,7 @@ def learn_from_sample(
         )
     sampled = {name: array for name, array in columns.items() if name != options.label}
     frame = Frame(sampled, len(codes), types=draw.sample.types)
-    fields, left_out = fields_of(frame, options)
+    fields, left_out, on_parts = fields_of(frame, options)
     say(f"learning from a sample of {len(codes):,} rows")
     schema = Schema(fields, tuple(rows.names))
     values = read_to_learn(schema, frame)
@@ -163,8 +172,8 @@ def learn_from_sample(
         note += ", but for the assigned score"
     coded = Coded(
         Coding(fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
-        (*rows.notes, *values.notes, *verdict.notes, note), tuple(totals.tolist()), left_out,
-        tuple(rows.names), rows.source, verdict.codebook,
+        (*rows.notes, *on_parts, *values.notes, *verdict.notes, note), tuple(totals.tolist()),
+        left_out, tuple(rows.names), rows.source, verdict.codebook,
     )  # fmt: skip
     evidence = evidence_from(rules, by_clause, alone, totals, verdict.positive)
     missed = 0

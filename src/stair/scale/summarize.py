@@ -68,6 +68,7 @@ def summarize_large(
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
+    time_zone: str | None,
     validate: int,
     random_state: int | None,
     table: str | None,
@@ -90,7 +91,8 @@ def summarize_large(
         _check_work(engine, method, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
-        dict(kinds or {}), time_parts, bins, table, query, lists,
+        dict(kinds or {}), time_parts, time_zone, others["time_windows"], bins, table, query,
+        lists,
     )  # fmt: skip
     limits = Limits(min_score, max_rule_length, max_total_length)
     settings = {
@@ -101,6 +103,8 @@ def summarize_large(
         "min_rows_per_value": lists.min_rows,
         "max_values": lists.max_values,
         "time_parts": time_parts,
+        "time_zone": time_zone,
+        "time_windows": others["time_windows"],
         "engine": engine,
         "bins": bins,
         "random_state": random_state,

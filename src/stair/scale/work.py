@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from stair.codebook import Codebook
-from stair.columns import Binned, Categories, Column, Numbers, Times
+from stair.columns import ANY_SIDE, Binned, Categories, Column, Numbers, Sides, Times
 from stair.engines.histograms import Division
 from stair.errors import StairError, option
 from stair.io import atomic_write
@@ -231,6 +231,8 @@ def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
         found["bottoms"] = column.bottoms
     if isinstance(column.inner, Times):
         found["whole_days"] = column.inner.whole_days
+    if column.sides != ANY_SIDE:
+        found["sides"] = int(column.sides)
     return found
 
 
@@ -240,9 +242,10 @@ def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
         more = found.get("has_others", False), found.get("networks_of", "")
         column = Categories(name, attribute, tuple(found["values"]), *more)
         return column, tuple(found["stored"])
-    inner: Numbers | Times = Numbers(name, attribute)
+    sides = Sides(found.get("sides", ANY_SIDE))
+    inner: Numbers | Times = Numbers(name, attribute, sides)
     if "whole_days" in found:
-        inner = Times(name, attribute, found["whole_days"])
+        inner = Times(name, attribute, found["whole_days"], sides)
     tops = tuple(found["tops"])
     return Binned(inner, tops, tuple(found.get("bottoms", tops))), tops[:-1]
 

@@ -508,8 +508,6 @@ def test_what_engines_cannot_do_is_said(tmp_path: Path) -> None:
             stair.summarize(pattern, labels="label", method="stair", engine=engine)
         with pytest.raises(stair.StairError, match="takes the verdict as a column"):
             stair.summarize(pattern, scores="amount", contamination=0.1, engine=engine)
-        with pytest.raises(stair.StairError, match="has no folds"):
-            stair.summarize(pattern, labels="label", validate=5, engine=engine)
         with pytest.raises(stair.StairError, match=r'no column "lable".*Did you mean "label"'):
             stair.summarize(pattern, labels="lable", engine=engine)
     with pytest.raises(stair.StairError, match="engine duckdb reads files"):

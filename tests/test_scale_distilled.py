@@ -120,8 +120,9 @@ def test_every_figure_is_that_of_all_rows(
     frame = mixed(seed, 900, n_classes)
     pattern = files(frame, tmp_path_factory.mktemp("data"))
     found = stair.summarize(
-        pattern, engine="duckdb", sample=sample, min_score=floor, max_rule_length=3, **FAST
-    )
+        pattern, engine="duckdb", sample=sample, min_score=floor, max_rule_length=3,
+        measure="accuracy", **FAST,
+    )  # fmt: skip
     rules = found.rules
     told = rules.predict(frame.drop(columns="label"))
     if n_classes == 2:

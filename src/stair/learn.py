@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -30,6 +30,7 @@ from stair.shortest import shortest_tree
 from stair.table import Table, encode, in_order
 from stair.validation import Check, check_of, out_of_fold, quick_folds
 
+TOO_FEW_KINDS: Final = "no kind of outlier has rows enough to keep some of them aside"
 # Refined rules of the quick check are chosen from so many trees in each fold.
 QUICK_TREES: Final = 20
 
@@ -52,6 +53,23 @@ class Certificate:
     min_outliers: int
     relaxed: bool = False  # fewer than usual, because the floor needs it
     cut_short: bool = False  # the search was ended before it was done
+
+
+def of_all(kinds: Sequence[Certificate]) -> Certificate:
+    """The certificate of the rules of several kinds of outlier."""
+    return Certificate(
+        sum(c.bound for c in kinds) if all(c.bound for c in kinds) else 0,
+        sum(c.n_candidates for c in kinds),
+        min((c.min_outliers for c in kinds), default=1),
+        any(c.relaxed for c in kinds),
+        any(c.cut_short for c in kinds),
+    )
+
+
+def most_further(kinds: Iterable[Further | None]) -> Further | None:
+    """Of what one more rule would add to each kind of outlier, that which adds most."""
+    found = [one for one in kinds if one is not None]
+    return max(found, key=lambda one: one.outliers, default=None)
 
 
 class Learned(NamedTuple):
@@ -115,11 +133,17 @@ class Learner:
             }
         return found
 
-    def __call__(self, values: Values, codes: NDArray[np.int32]) -> Learned:
+    def __call__(
+        self,
+        values: Values,
+        codes: NDArray[np.int32],
+        weights: NDArray[np.int64] | None = None,
+    ) -> Learned:
+        """Weights, which are for distilled rules alone, say how many rows each row stands for."""
         if self.method == "distilled":
             if self.labels.negative is not None:
-                return self._kinds(values, codes, self.labels.negative)
-            return self.distilled(values, codes)
+                return self._kinds(values, codes, self.labels.negative, weights)
+            return self.distilled(values, codes, weights)
         if self.method == "local":
             return self._local(values, codes)
         learners = {"stair": self._stair, "refined": self._refined}
@@ -139,7 +163,7 @@ class Learner:
         self,
         values: Values,
         codes: NDArray[np.int32],
-        weights: NDArray[np.float64] | None = None,
+        weights: NDArray[np.int64] | None = None,
     ) -> Learned:
         """The shortest outlier rules; weights say how many rows each row stands for."""
         table = self._encoded(values, codes, list_codes=self.list_codes)
@@ -152,7 +176,7 @@ class Learner:
             classes=self.labels.classes,
             schema=self.schema,
             positive=self.labels.positive,
-            weights=weights,
+            weights=None if weights is None else weights.astype(np.float64),
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
@@ -167,36 +191,38 @@ class Learner:
         )
         return Learned(found.rules, (), certificate, further=found.further)
 
-    def _kinds(self, values: Values, codes: NDArray[np.int32], negative: int) -> Learned:
-        """Outlier rules for each kind of outlier, against everything else."""
+    def of_kind(self, kind: int, codes: NDArray[np.int32]) -> Learner:
+        """The same for one kind of outlier against everything else."""
+        classes, negative = self.labels.classes, self.labels.negative
+        assert negative is not None
         if self.max_total_length is not None:
             raise StairError(
                 f"{option('max_total_length')} is for one kind of outlier; name it with "
                 f"{option('positive')}, or leave the limit out"
             )
-        classes = self.labels.classes
-        of_kind: dict[int, Learned] = {}
+        is_own = (codes == kind).astype(np.int32)
+        return replace(self, labels=Labels(is_own, (classes[negative], classes[kind]), 1, ""))
+
+    def _kinds(
+        self,
+        values: Values,
+        codes: NDArray[np.int32],
+        negative: int,
+        weights: NDArray[np.int64] | None,
+    ) -> Learned:
+        """Outlier rules for each kind of outlier, against everything else."""
+        learned: list[Learned] = []
 
         def learn(kind: int) -> RuleSet:
-            own = Labels(
-                (codes == kind).astype(np.int32), (classes[negative], classes[kind]), 1, ""
-            )
-            of_kind[kind] = replace(self, labels=own).distilled(values, own.codes)
-            return of_kind[kind].rules
+            own = self.of_kind(kind, codes)
+            learned.append(own.distilled(values, own.labels.codes, weights))
+            return learned[-1].rules
 
-        rules, kinds = learn_kinds(learn, values, codes, classes, negative, self.min_score)
-        learned = list(of_kind.values())
-        told = [one.certificate for one in learned if one.certificate is not None]
-        certificate = Certificate(
-            sum(c.bound for c in told) if all(c.bound for c in told) else 0,
-            sum(c.n_candidates for c in told),
-            min((c.min_outliers for c in told), default=1),
-            any(c.relaxed for c in told),
-            any(c.cut_short for c in told),
+        rules, kinds = learn_kinds(
+            learn, values, codes, self.labels.classes, negative, self.min_score, weights
         )
-        further = [one.further for one in learned if one.further is not None]
-        most = max(further, key=lambda one: one.outliers, default=None)
-        return Learned(rules, (), certificate, kinds, most)
+        certificate = of_all([one.certificate for one in learned if one.certificate is not None])
+        return Learned(rules, (), certificate, kinds, most_further(o.further for o in learned))
 
     def _refined(
         self, values: Values, codes: NDArray[np.int32]
@@ -330,7 +356,7 @@ def check_rules(
     if labels.negative is not None:
         largest = int(np.delete(np.bincount(codes), labels.negative).max(initial=0))
         if largest - math.ceil(largest / folds) < FEWEST:
-            return "no kind of outlier has rows enough to keep some of them aside"
+            return TOO_FEW_KINDS
     tell = _Always(learn.say, "")
 
     def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:

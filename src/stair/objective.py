@@ -126,13 +126,22 @@ def reaches(score: float, floor: float) -> bool:
 
 
 def score_of_classes(
-    predicted: NDArray[np.integer[Any]], actual: NDArray[np.integer[Any]], positive: int | None
+    predicted: NDArray[np.integer[Any]],
+    actual: NDArray[np.integer[Any]],
+    positive: int | None,
+    counts: Counts | None = None,
 ) -> float:
-    """F1 of class `positive`, or accuracy where there is none, from two classes for each row."""
+    """F1 of class `positive`, or accuracy where there is none, from two classes for each row, or
+    for each group of so many rows."""
+
+    def n_rows(which: NDArray[np.bool_]) -> int:
+        return int(which.sum() if counts is None else counts[which].sum())
+
     if positive is None:
-        return float((predicted == actual).mean())
-    hits = int(((predicted == positive) & (actual == positive)).sum())
-    return f1(hits, int((predicted == positive).sum()), int((actual == positive).sum()))
+        n_all = len(actual) if counts is None else int(counts.sum())
+        return n_rows(predicted == actual) / n_all if n_all else 0.0
+    hits = n_rows((predicted == positive) & (actual == positive))
+    return f1(hits, n_rows(predicted == positive), n_rows(actual == positive))
 
 
 def score_of(

@@ -25,6 +25,7 @@ from stair.errors import StairError, option, spoken
 from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
 from stair.export.endings import Endings, written
 from stair.frontier import frontier_of
+from stair.groups import groups_of
 from stair.grow import Step
 from stair.intake import Given, take_in
 from stair.io.zones import zone_named
@@ -403,9 +404,10 @@ def summarize(
         return summarize_large(
             data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
             max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
+            negative=negative, outlier_kinds=method == "distilled" and measure == "f1",
             include=None if include is None else [n for n in io.named(include) if n != labels],
             exclude=io.named(exclude), kinds=kinds, time_parts=time_parts, time_zone=time_zone,
-            validate=validate or 0, random_state=random_state, table=table, query=query, name=name,
+            validate=validate, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
             lists=Lists(min_rows_per_value, max_values),
             others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
@@ -447,9 +449,10 @@ def summary_of(
     rules, codes, values = learned.rules, given.codes, given.values
     positive = given.verdict.positive
     predicted = predicted_classes(rules, values)
+    groups = groups_of(rules.covers(values), codes)
     kinds, negative = learned.kinds, given.verdict.negative
     if not kinds and negative is not None and settings["method"] == "distilled":
-        kinds = kinds_of(rules, values, codes, negative, settings["min_score"])
+        kinds = kinds_of(rules, groups, negative, settings["min_score"])
     if kinds:
         default = rules.classes.index(rules.default)
         is_outlier, missed = codes != default, (codes != default) & (predicted == default)
@@ -489,7 +492,7 @@ def summary_of(
         kinds=kinds,
         further=learned.further,
         suspects=suspects_of(rules, evidence, values, codes, wanted),
-        frontier=frontier_of(rules, values, codes, wanted, learned.further),
+        frontier=frontier_of(rules, groups, wanted, learned.further),
         codebook=given.verdict.codebook,
         _values=values,
         _rows=given.rows,

@@ -7,7 +7,7 @@ named, for a person to decide.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -33,21 +33,37 @@ def suspects_of(
     values: Values,
     codes: NDArray[np.int32],
     wanted: Mapping[int, str],
+    *,
+    totals: NDArray[np.integer[Any]] | None = None,
+    weights: NDArray[np.int64] | None = None,
+    where: str = "in every row",
 ) -> tuple[str, ...]:
-    """Sentences without an end. `wanted` are the classes of outliers, with what to call them."""
-    too_good = list(_too_good(rules, evidence, codes, wanted))
-    named = {each.rule.clauses[0].feature for each in evidence if len(each.rule.clauses) == 1}
-    copies = _copies(rules.schema, values, codes, named if too_good else set())
-    return (*too_good, *copies, *_stretches(rules.schema, values, codes, wanted))
+    """Sentences without an end. `wanted` are the classes of outliers, with what to call them.
+
+    Where values are those of a sample, `totals` are all rows of each class, `weights` the rows that
+    each row stands for, and `where` says so.
+    """
+    totals = np.bincount(codes, minlength=len(rules.classes)) if totals is None else totals
+    found = list(too_good(rules, evidence, totals, wanted))
+    named = set(named_by(evidence)) if found else set()
+    copies = _copies(rules.schema, values, codes, named, where)
+    return (*found, *copies, *stretches_of(rules.schema, values, codes, wanted, weights))
 
 
-def _too_good(
+def named_by(evidence: Iterable[RuleEvidence]) -> Iterator[str]:
+    """The columns that rules of a single clause speak of."""
+    for each in evidence:
+        if len(each.rule.clauses) == 1:
+            yield each.rule.clauses[0].feature
+
+
+def too_good(
     rules: RuleSet,
     evidence: tuple[RuleEvidence, ...],
-    codes: NDArray[np.int32],
+    totals: NDArray[np.integer[Any]],
     wanted: Mapping[int, str],
 ) -> Iterator[str]:
-    totals = np.bincount(codes, minlength=len(rules.classes))
+    """Rules of a single clause that are all there is to a class of so many rows."""
     for number, each in enumerate(evidence, start=1):
         place = rules.classes.index(each.rule.label)
         if place not in wanted or len(each.rule.clauses) != 1:
@@ -66,7 +82,11 @@ def _shown(score: float) -> str:
 
 
 def _copies(
-    schema: Schema, values: Values, codes: NDArray[np.int32], named: Collection[str]
+    schema: Schema,
+    values: Values,
+    codes: NDArray[np.int32],
+    named: Collection[str],
+    where: str,
 ) -> Iterator[str]:
     """Columns that have one value for each class: a copy of the label, however it is written."""
     groups = [np.flatnonzero(codes == k) for k in np.unique(codes)]
@@ -82,10 +102,14 @@ def _copies(
         if len({str(first) for first in firsts}) == len(groups) and all(
             _is_all(array[rows], first) for rows, first in zip(groups, firsts, strict=True)
         ):
-            yield (
-                f"{name_in_words(field.name)} says the same as the verdict in every row; if it was "
-                "made from it, leave it out"
-            )
+            yield copy_in_words(field.name, where)
+
+
+def copy_in_words(name: str, where: str = "in every row") -> str:
+    return (
+        f"{name_in_words(name)} says the same as the verdict {where}; if it was made from it, "
+        "leave it out"
+    )
 
 
 def _is_all(values: NDArray[Any], first: Any) -> bool:
@@ -99,30 +123,57 @@ def _is_all(values: NDArray[Any], first: Any) -> bool:
     return True
 
 
-def _stretches(
-    schema: Schema, values: Values, codes: NDArray[np.int32], wanted: Mapping[int, str]
+def stretches_of(
+    schema: Schema,
+    values: Values,
+    codes: NDArray[np.int32],
+    wanted: Mapping[int, str],
+    weights: NDArray[np.int64] | None = None,
 ) -> Iterator[str]:
-    """Times within a day that tell a class apart."""
+    """Times within a day that tell a class apart; weights say how many rows a row stands for."""
+    times_of_row = np.ones(len(codes), dtype=np.int64) if weights is None else weights
+    n_classes = int(codes.max(initial=0)) + 1
     for field in schema.fields:
         if field.kind != "time" or field.name not in values:
             continue
         times = values[field.name]
         known = np.flatnonzero(~np.isnat(times))
         order = known[np.argsort(times[known], kind="stable")]
-        for place, words in wanted.items():
-            is_own = codes[order] == place
-            n_own = int((codes == place).sum())
-            start, stop = _best_run(np.where(is_own, 2 - A_STRETCH, -A_STRETCH))
-            if stop == start:
-                continue
-            first, last = times[order[start]], times[order[stop - 1]]
-            hits = int(is_own[start:stop].sum())
-            if f1(hits, stop - start, n_own) >= A_STRETCH and last - first <= A_DAY:
-                day = str(first.astype("datetime64[D]"))
-                yield (
-                    f"{name_in_words(field.name)} alone would tell {words} apart, by a stretch of "
-                    f"time on {day}"
-                )
+        counts = np.zeros((len(order), n_classes), dtype=np.int64)
+        counts[np.arange(len(order)), codes[order]] = times_of_row[order]
+        totals = np.bincount(codes, times_of_row, n_classes)
+        yield from stretches_in(field.name, times[order], times[order], counts, totals, wanted)
+
+
+def stretches_in(
+    name: str,
+    first: NDArray[np.datetime64],
+    last: NDArray[np.datetime64],
+    counts: NDArray[np.int64],
+    totals: NDArray[np.integer[Any]] | NDArray[np.float64],
+    wanted: Mapping[int, str],
+) -> Iterator[str]:
+    """The same for one column: times in order, each from a first to a last one, and the rows of
+    each class that have them."""
+    rows = counts.sum(axis=1)
+    for place, words in wanted.items():
+        own = counts[:, place]
+        start, stop = _best_run(2.0 * own - A_STRETCH * rows)
+        # A bin at an end, which is more than one time, may reach far beyond it.
+        if stop - start > 1 and last[stop - 1] - first[stop - 1] > A_DAY:
+            stop -= 1
+        if stop - start > 1 and last[start] - first[start] > A_DAY:
+            start += 1
+        if stop == start:
+            continue
+        hits = int(own[start:stop].sum())
+        score = f1(hits, int(rows[start:stop].sum()), float(totals[place]))
+        if score >= A_STRETCH and last[stop - 1] - first[start] <= A_DAY:
+            day = str(first[start].astype("datetime64[D]"))
+            yield (
+                f"{name_in_words(name)} alone would tell {words} apart, by a stretch of "
+                f"time on {day}"
+            )
 
 
 def _best_run(worth: NDArray[np.float64]) -> tuple[int, int]:

@@ -73,9 +73,15 @@ def quick_folds(n_outliers: int, *, cheaper: bool) -> int:
     return 3 if cheaper and n_outliers <= MANY_OUTLIERS else 2
 
 
-def chance_of(predicted: NDArray[np.bool_], actual: NDArray[np.bool_]) -> float:
-    """The F1 that so many alarms have on average if they fall on rows at random."""
-    n_rows, alarms, outliers = len(actual), int(predicted.sum()), int(actual.sum())
+def chance_of(
+    predicted: NDArray[np.bool_],
+    actual: NDArray[np.bool_],
+    counts: NDArray[np.int64] | None = None,
+) -> float:
+    """The F1 that so many alarms have on average if they fall on rows at random; what is a row here
+    may stand for more of them."""
+    times = np.ones(len(actual), dtype=np.int64) if counts is None else counts
+    n_rows, alarms, outliers = (int(times[which].sum()) for which in (..., predicted, actual))
     return f1(alarms * outliers / n_rows, alarms, outliers) if n_rows else 0.0
 
 
@@ -116,25 +122,31 @@ def check_of(
     own_rows: Sequence[NDArray[np.bool_]],
     labels: Sequence[int],
     kinds: Sequence[int] = (),
+    counts: NDArray[np.int64] | None = None,
 ) -> Check:
     """From the class of each row by rules learned without it, and by the rules themselves.
 
     `own_rows` are those that each rule covers rightly, `labels` its class. With several kinds of
-    outlier the score is the mean of theirs.
+    outlier the score is the mean of theirs. What stands for a row here may stand for more of them,
+    as many as `counts` says.
     """
+    times = np.ones(len(codes), dtype=np.int64) if counts is None else counts
 
     def score(given: NDArray[np.intp], rows: Rows) -> float:
-        if not kinds:
-            return score_of_classes(given[rows], codes[rows], positive)
-        return float(np.mean([score_of_classes(given[rows], codes[rows], k) for k in kinds]))
+        of = kinds or (positive,)
+        return float(
+            np.mean([score_of_classes(given[rows], codes[rows], k, times[rows]) for k in of])
+        )
 
     wanted = list(kinds) if positive is None else [positive]
     if wanted:
-        chance = float(np.mean([chance_of(predicted == k, codes == k) for k in wanted]))
+        chance = float(np.mean([chance_of(predicted == k, codes == k, times) for k in wanted]))
     else:
-        chance = float(np.bincount(codes).max() / len(codes))
+        chance = float(np.bincount(codes, times).max() / times.sum())
     found_again = tuple(
-        float((predicted[rows] == label).mean()) if rows.any() else 0.0
+        int(times[rows & (predicted == label)].sum()) / int(times[rows].sum())
+        if rows.any()
+        else 0.0
         for rows, label in zip(own_rows, labels, strict=True)
     )
     everything = np.arange(len(codes))
@@ -144,5 +156,5 @@ def check_of(
         chance,
         score(learned, everything),
         found_again,
-        tuple(score_of_classes(predicted, codes, k) for k in kinds),
+        tuple(score_of_classes(predicted, codes, k, times) for k in kinds),
     )

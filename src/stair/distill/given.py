@@ -85,6 +85,38 @@ def pick(
         least = max(1, least // 2)
 
 
+def one_more(
+    classes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    covered: NDArray[np.bool_],
+    lengths: Sequence[int],
+    chosen: Sequence[int],
+    *,
+    min_score: float,
+    min_outliers: int | None = None,
+) -> int | None:
+    """Of rules for outliers (class 1 of two), the number of the one that adds most for its length
+    to those that are chosen; None where nothing adds, or too few outliers."""
+    least = least_outliers(min_outliers, int(counts[classes == 1].sum()))
+    problem = problem_of(
+        cells_of((), np.empty((len(classes), 0)), classes == 1), classes, 2, counts, default=0,
+        positive=1, min_score=min_score, max_rule_length=max(lengths, default=1),
+        min_outliers=least,
+    )  # fmt: skip
+    is_explained = covered[:, list(chosen)].any(axis=1)
+    ranks = np.where(is_explained, 0, 1).astype(np.intp)
+    best: tuple[float, int] | None = None
+    for k, length in enumerate(lengths):
+        rows = np.flatnonzero(covered[:, k] & ~is_explained).astype(np.int32)
+        gain = _gain(problem, ranks, Placed({}, 0, rows, length, 0))
+        if gain <= 0 or int(counts[rows][classes[rows] == 1].sum()) < least:
+            continue
+        score = gain / length**POWER
+        if best is None or score > best[0]:
+            best = score, k
+    return None if best is None else best[1]
+
+
 def _shortest(
     problem: Problem, rules: Sequence[Placed], most: int | None, seconds: float | None
 ) -> tuple[list[Placed], int]:

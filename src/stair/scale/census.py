@@ -15,31 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.conversion import TIME_PARTS
+from stair.groups import Groups
 from stair.io.frame import Frame
 from stair.match import Repeated, blocks_of_bits, first_of, unpacked
 from stair.rules import Rule
 from stair.scale.coding import Coder, as_times
-from stair.scale.draw import Sample, Tier
+from stair.scale.draw import ONE_FOLD, Folds, Sample, Tier
 from stair.scale.raw import Batch, Raw, Words, as_frame_column
 from stair.schema import Field, Schema
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """Groups of rows: of one class, and covered by the same rules."""
-
-    classes: NDArray[np.int32]
-    covered: NDArray[np.bool_]  # groups × rules
-    counts: NDArray[np.int64]  # rows
-
-    def of_rule(self, number: int, n_classes: int) -> NDArray[np.int64]:
-        """The rows of each class that a rule covers."""
-        return self.by_class(self.covered[:, number], n_classes)
-
-    def by_class(self, groups: NDArray[np.bool_], n_classes: int) -> NDArray[np.int64]:
-        found = np.zeros(n_classes, np.int64)
-        np.add.at(found, self.classes[groups], self.counts[groups])
-        return found
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +35,8 @@ class Census:
     n_classes: int
     default: int
     sample: Sample | None  # None: nothing is drawn, and clauses are counted
+    n_shown: int = 0  # the clauses of so many rules are counted
+    folds: Folds = ONE_FOLD
     groups: Counter[tuple[int, bytes]] = field(default_factory=Counter)
     by_clause: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
@@ -82,10 +67,12 @@ class Census:
         rows = np.flatnonzero(classes >= 0)
         classes = classes[rows]
         columns = _values(self.rules, self.schema, batch, rows)
+        kept_aside = self.folds.of(rows, first)
         covering = np.empty(len(rows), dtype=np.intp)
         for block, bits in blocks_of_bits(self.rules, columns.__getitem__, len(rows)):
             covering[block] = first_of(bits)
-            self._count(classes[block], bits, covering[block] >= 0)
+            place = classes[block] + self.n_classes * kept_aside[block]
+            self._count(place, bits, covering[block] >= 0)
         if self.sample is None:
             self._count_clauses(columns, classes)
             return
@@ -102,17 +89,18 @@ class Census:
             self.sample.merge(other.sample)
 
     def _count(
-        self, classes: NDArray[np.int32], bits: NDArray[np.uint64], is_covered: NDArray[np.bool_]
+        self, classes: NDArray[np.int64], bits: NDArray[np.uint64], is_covered: NDArray[np.bool_]
     ) -> None:
-        """Rows by what covers them; most are covered by nothing, which needs no comparing."""
+        """Rows by class (and fold) and by what covers them; most are covered by nothing, which
+        needs no comparing."""
         nothing = bytes(8 * bits.shape[1])
-        bare = np.bincount(classes[~is_covered], minlength=self.n_classes)
+        bare = np.bincount(classes[~is_covered])
         for k in np.flatnonzero(bare).tolist():
             self.groups[k, nothing] += int(bare[k])
         covered = bits[is_covered]
         if not len(covered):
             return
-        place = classes[is_covered].astype(np.int64)
+        place = classes[is_covered]
         for word in covered.T:  # numbers that are the same for the same words so far
             values, number = np.unique(word, return_inverse=True)
             _, place = np.unique(place * len(values) + number, return_inverse=True)
@@ -125,7 +113,8 @@ class Census:
         self, columns: dict[str, NDArray[np.generic] | Repeated], classes: NDArray[np.int32]
     ) -> None:
         found = []
-        for clause in (clause for rule in self.rules for clause in rule.clauses):
+        shown = self.rules[: self.n_shown]
+        for clause in (clause for rule in shown for clause in rule.clauses):
             column = columns[clause.feature]
             if isinstance(column, Repeated):
                 met = clause.covers(column.values)[column.places]
@@ -135,16 +124,22 @@ class Census:
         counted = np.array(found, dtype=np.int64).reshape(-1, self.n_classes)
         self.by_clause = _sum(self.by_clause, counted)
 
-    def table(self) -> Table:
+    def table(self) -> Groups:
         """All that was counted, in an order that does not depend on that of the rows."""
+        return self.by_fold()[1]
+
+    def by_fold(self) -> tuple[NDArray[np.intp], Groups]:
+        """The same with the fold of each group."""
         keys = sorted(self.groups)
         n_words = max(1, -(-len(self.rules) // 64))
         bits = np.frombuffer(b"".join(held for _, held in keys), dtype=np.uint64)
-        return Table(
-            np.array([k for k, _ in keys], dtype=np.int32),
+        folds, classes = np.divmod(np.array([k for k, _ in keys], dtype=np.intp), self.n_classes)
+        groups = Groups(
+            classes.astype(np.int32),
             unpacked(bits.reshape(-1, n_words), len(self.rules)),
             np.array([self.groups[key] for key in keys], dtype=np.int64),
         )
+        return folds, groups
 
 
 def _sum(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from stair.errors import StairError
 from stair.io.packages import reason
 from stair.objective import Counts
 from stair.scale.coding import Plan
+from stair.scale.draw import CodeSample
 from stair.scale.work import NOT_WHOLE, cannot_write, file_digest, load, plan_digest, save
 
 CODES: Final = "codes.parquet"
@@ -155,6 +156,15 @@ class CodesCounter:
         if n_rows != sum(self.totals):
             raise StairError(f"the codes have {n_rows:,} rows, not {sum(self.totals):,}; run again")
         return counts
+
+    def draw(self, most: int, seed: int) -> CodeSample:
+        """One pass that draws rows."""
+        drawn, first = CodeSample(most, seed), 0
+        with self._blocks() as blocks:
+            for block in blocks:
+                drawn.add(block, first)
+                first += len(block.labels)
+        return drawn
 
     def _all_rows(self) -> Counts:
         """Counted while the codes were written: that saves a pass."""

@@ -149,7 +149,10 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any,
     if options.as_matrix:
         verdict = _labels_as_they_are(values, counts, options)
     else:
-        verdict = read_labels(values, positive=options.positive, name=name, counts=counts)
+        verdict = read_labels(
+            values, positive=options.positive, negative=options.negative,
+            kinds=options.outlier_kinds, name=name, counts=counts,
+        )  # fmt: skip
     if profile.kind == "number":
         assert profile.sketch.distinct is not None
         stored = tuple(profile.sketch.distinct.tolist())

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
@@ -26,6 +27,7 @@ from stair.io.packages import optional, reason
 from stair.io.stream import check_same
 from stair.objective import Counts
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
+from stair.scale.draw import CodeSample
 from stair.scale.options import Options, Progress
 from stair.scale.parts import Shelf
 from stair.scale.profile import Profile, merge_profiles, profile_batch
@@ -347,7 +349,7 @@ class DaskCounter(RemoteCounter):
     """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
 
     def __init__(self, blocks: list[Any], plan: Plan, cluster: Cluster) -> None:
-        self._groups, self._cluster = cluster.together(blocks), cluster
+        self._blocks, self._groups, self._cluster = blocks, cluster.together(blocks), cluster
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
     def _sum(self, asked: Asked) -> Counts:
@@ -357,6 +359,19 @@ class DaskCounter(RemoteCounter):
         counted = [dask.delayed(_count_parts)(group, shared) for group in self._groups]
         counts: Counts = self._cluster.compute(_tree(counted, _add))
         return counts
+
+    def draw(self, most: int, seed: int) -> CodeSample:
+        dask: Any = import_module("dask")
+
+        sizes = self._cluster.compute(
+            dask.delayed(list)([dask.delayed(_n_rows)(block) for block in self._blocks])
+        )
+        tasks = [
+            dask.delayed(_draw_part)(block, CodeSample(most, seed), first)
+            for block, first in zip(self._blocks, [0, *accumulate(sizes)], strict=False)
+        ]
+        drawn: CodeSample = self._cluster.compute(_tree(tasks, _merge_drawn))
+        return drawn
 
 
 def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
@@ -412,11 +427,31 @@ def _code_part(frame: Any, coder: Coder, shelf: Shelf | None, k: int) -> Block:
     return block
 
 
-def _count_parts(blocks: list[Block | None], asked: Asked) -> Counts:
-    whole = [block for block in blocks if block is not None]
-    if len(whole) < len(blocks):  # a worker died, and then the file of what it held
+def _whole(block: Block | None) -> Block:
+    if block is None:  # a worker died, and then the file of what it held
         raise StairError("codes in the work folder are gone; run again to make them anew.")
-    return asked.counts(whole)
+    return block
+
+
+def _count_parts(blocks: list[Block | None], asked: Asked) -> Counts:
+    return asked.counts(list(map(_whole, blocks)))
+
+
+def _n_rows(block: Block | None) -> int:
+    return len(_whole(block).labels)
+
+
+def _draw_part(block: Block | None, asked: CodeSample, first: int) -> CodeSample:
+    drawn = replace(asked)
+    drawn.add(_whole(block), first)
+    return drawn
+
+
+def _merge_drawn(parts: list[CodeSample]) -> CodeSample:
+    whole = CodeSample(parts[0].most, parts[0].seed)
+    for part in parts:
+        whole.merge(part)
+    return whole
 
 
 def _add(parts: list[Counts]) -> Counts:

@@ -4,36 +4,43 @@ Each round learns rules from a sample and counts them on all rows, together with
 rounds before; the shortest choice above the floor is then exact. The pass that counts also draws
 the next sample: outliers that no rule explains, and inliers that one covers, are all in it as far
 as there is room. So a rare kind that one sample missed, or a bound that was too wide, is seen by
-the next.
+the next. Several kinds of outlier are looked for side by side, in the same samples and passes.
+
+Where all rows are in the first sample, the rules are those of the engine memory.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import value_order
-from stair.distill.given import Picked, pick
-from stair.errors import StairError
-from stair.evidence import Rest
+from stair.distill.given import Picked, one_more, pick
+from stair.groups import Groups
 from stair.io.frame import Frame
+from stair.kinds import FEWEST, kinds_to_learn
 from stair.labels import Labels
-from stair.learn import Certificate, Learner
-from stair.rules import Rule, RuleSet
-from stair.scale.census import Census, Table
+from stair.learn import TOO_FEW_KINDS, Certificate, Learner, check_rules, of_all
+from stair.objective import reaches, score_of_classes
+from stair.progress import Said
+from stair.rules import Label, Rule
+from stair.scale.census import Census
 from stair.scale.coding import Coded, Coder, Coding
-from stair.scale.draw import Sample
+from stair.scale.counted import About, Aside, Chosen, figures_of, rows_and_hits
+from stair.scale.draw import Folds, Sample
 from stair.scale.options import Options, Progress
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
-from stair.scale.sample import evidence_from, fields_of, known_verdict, score_of_table
+from stair.scale.sample import IN_A_SAMPLE, fields_of, known_verdict
 from stair.schema import MOST_KNOWN, Field, Schema, Values
+from stair.suspects import suspects_of
 from stair.table import read_to_learn
+from stair.validation import quick_folds
 
 # So many rounds at most, and so many in a row without a better score.
 ROUNDS: Final = 8
@@ -64,6 +71,66 @@ class _Choice:
 
 
 @dataclass(slots=True, eq=False)
+class _Aim:
+    """What rules are looked for, and how far that is: those of one kind of outlier against all
+    other rows, or those of all classes."""
+
+    classes: tuple[Label, ...]
+    positive: int | None
+    default: int
+    kind: int | None = None
+    pool: list[Rule] = field(default_factory=list)
+    best: _Choice | None = None
+    length: int = 0  # what the floor takes in the last sample
+    stale: int = 0  # rounds without a better choice
+    is_done: bool = False
+
+    def of(self, classes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Classes of the table as those of this aim."""
+        return classes if self.kind is None else (classes == self.kind).astype(np.int32)
+
+    def add(self, rules: Iterable[Rule], most: int) -> bool:
+        """Rules for the pool, those that are chosen now first; whether any is new."""
+        known = set(self.pool)
+        chosen = () if self.best is None else self.best.rules
+        bare = [Rule(rule.clauses, rule.label) for rule in rules]
+        self.pool = list(dict.fromkeys([*chosen, *bare, *self.pool]))[:most]
+        return not known.issuperset(self.pool)
+
+    def take(self, choice: _Choice) -> None:
+        """The choice of a round: kept where it is better, and perhaps the last."""
+        self.stale = self.stale + 1 if self.best and choice.rank <= self.best.rank else 0
+        best = self.best = choice if self.best is None or self.stale == 0 else self.best
+        is_short = bool(self.stale) or best.length <= self.length
+        self.is_done = (best.picked.is_enough and is_short) or self.stale >= PATIENCE
+
+
+class _Counted(NamedTuple):
+    """Rules, and all rows by which of them cover them."""
+
+    rules: Sequence[Rule]
+    groups: Groups
+
+    def of(self, aim: _Aim) -> tuple[list[Rule], Groups]:
+        """The same of the rules of one aim."""
+        own = [
+            k
+            for k, rule in enumerate(self.rules)
+            if aim.kind is None or rule.label == aim.classes[1]
+        ]
+        return [self.rules[k] for k in own], self.groups.with_rules(own)
+
+
+class _Read(NamedTuple):
+    """The rows of a sample, ready to learn from."""
+
+    values: Values
+    codes: NDArray[np.int32]
+    weights: NDArray[np.int64]  # the rows that each row stands for
+    keys: NDArray[np.uint64]
+
+
+@dataclass(slots=True, eq=False)
 class _Learning:
     """What is known so far of a table and of rules for it."""
 
@@ -72,16 +139,17 @@ class _Learning:
     learner: Callable[[Schema, Labels], Learner]
     verdict: Labels
     coder: Coder
+    totals: NDArray[np.int64]  # rows of each class
+    default: int  # the class of a row that no rule covers
     most: int
     seed: int
     say: Progress
-    default: int  # the class of a row that no rule covers
     fields: tuple[Field, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
     seen: dict[str, set[object]] = field(default_factory=dict)  # the values of categories
     notes: dict[str, None] = field(default_factory=dict)  # in order, each once
-    pool: list[Rule] = field(default_factory=list)
     n_passes: int = 1  # the labels are known
+    n_rounds: int = 1
 
     @property
     def n_classes(self) -> int:
@@ -96,38 +164,36 @@ class _Learning:
         ]
         return Schema(tuple(fields), tuple(self.rows.names))
 
-    def count(self, what: str) -> Census:
-        """One pass for all rules of the pool, which draws a sample."""
+    @property
+    def about(self) -> About:
+        return About(self.schema, self.coder, self.verdict, self.default)
+
+    def aims(self) -> list[_Aim]:
+        """Each kind of outlier, the largest first; or all classes together."""
+        classes, negative = self.verdict.classes, self.verdict.negative
+        if negative is None:
+            return [_Aim(classes, self.verdict.positive, self.default)]
+        kinds = kinds_to_learn(self.totals, negative)
+        return [_Aim((classes[negative], classes[kind]), 1, 0, kind) for kind in kinds]
+
+    def gather(self, asked: Census, what: str) -> Census:
+        """One pass over all rows."""
         wanted = self.options.wanted(self.rows.names, self.rows.source)
-        asked = Census.that_draws(
-            self.pool, self.schema, self.coder, self.n_classes, self.default, self.most, self.seed
-        )
         self.n_passes += 1
         return self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
 
-    def learn(self, sample: Sample, time_limit: float | None) -> tuple[list[Rule], int]:
-        """Rules from a sample, and the total length of those that the floor takes there."""
-        codes = (sample.strata // (len(sample.tiers) // self.n_classes)).astype(np.int32)
-        values = self._read(sample)
-        verdict = self.verdict
-        labels = Labels(codes, verdict.classes, verdict.positive, verdict.meaning, verdict.notes)
-        learner = replace(self.learner(self.schema, labels), time_limit=time_limit)
-        if learner.min_outliers is not None:  # of all rows: a sample has fewer
-            share = np.count_nonzero(codes != self.default) / self._n_wanted(sample)
-            learner = replace(learner, min_outliers=max(1, int(learner.min_outliers * share)))
-        if sample.is_whole:
-            made = learner.distilled(values, codes).rules
-            return list(made.rules), made.total_length
-        weights = sample.weights.astype(np.float64)
-        made = learner.distilled(values, codes, weights).rules
-        higher = learner.min_score + (1 - learner.min_score) * PAST_THE_FLOOR
-        further = replace(learner, min_score=higher, effort="fast")
-        more = further.distilled(values, codes, weights).rules
-        return [*made.rules, *more.rules], made.total_length
+    def count(self, rules: list[Rule], what: str) -> tuple[_Counted, Sample]:
+        """One pass for some rules, which draws a sample."""
+        asked = Census.that_draws(
+            rules, self.schema, self.coder, self.n_classes, self.default, self.most, self.seed
+        )
+        census = self.gather(asked, what)
+        assert census.sample is not None
+        return _Counted(census.rules, census.table()), census.sample
 
-    def _read(self, sample: Sample) -> Values:
-        """The values of a sample. What a field is stays as the first sample shows it; later ones
-        may have fields that were constant there."""
+    def read(self, sample: Sample) -> _Read:
+        """The rows of a sample. What a field is stays as the first sample shows it; later ones may
+        have fields that were constant there."""
         columns = {n: array for n, array in sample.columns.items() if n != self.options.label}
         frame = Frame(columns, len(sample.keys), types=sample.types)
         found, left_out, on_parts = fields_of(frame, self.options)
@@ -147,104 +213,123 @@ class _Learning:
             if each.kind == "category":
                 here = self.seen.setdefault(each.name, set())
                 here.update(v for v in values[each.name].tolist() if v is not None)
-        return values
+        codes = (sample.strata // (len(sample.tiers) // self.n_classes)).astype(np.int32)
+        return _Read(values, codes, sample.weights, sample.keys)
 
-    def _n_wanted(self, sample: Sample) -> int:
-        of_class = sample.counts.reshape(self.n_classes, -1).sum(axis=1)
-        return int(of_class.sum() - of_class[self.default])
+    def learns_from(self, read: _Read, kind: int | None = None) -> Learner:
+        """What learns from some rows of a sample. The least number of outliers is one of all rows,
+        of which a sample has fewer."""
+        learner = self.learner(self.schema, replace(self.verdict, codes=read.codes))
+        if learner.min_outliers is not None:
+            is_wanted = np.arange(self.n_classes) != self.default if kind is None else [kind]
+            n_here = np.bincount(read.codes, minlength=self.n_classes)[is_wanted].sum()
+            share = n_here / self.totals[is_wanted].sum()
+            learner = replace(learner, min_outliers=max(1, int(learner.min_outliers * share)))
+        return learner if kind is None else learner.of_kind(kind, read.codes)
 
-    def add(self, rules: Sequence[Rule], chosen: Sequence[Rule]) -> bool:
-        """Rules for the pool, those that are chosen now first; whether any is new."""
-        known = set(self.pool)
-        bare = [Rule(rule.clauses, rule.label) for rule in rules]
-        self.pool = list(dict.fromkeys([*chosen, *bare, *self.pool]))[:MOST_RULES]
-        return not known.issuperset(self.pool)
+    def learn(self, aim: _Aim, read: _Read, time_limit: float | None) -> list[Rule]:
+        """Rules from a sample, at the floor and past it, and what would come next."""
+        learner = replace(self.learns_from(read, aim.kind), time_limit=time_limit)
+        higher = learner.min_score + (1 - learner.min_score) * PAST_THE_FLOOR
+        beyond = replace(learner, min_score=higher, effort="fast")
+        made, more = (
+            each.distilled(read.values, aim.of(read.codes), read.weights)
+            for each in (learner, beyond)
+        )
+        aim.length = made.rules.total_length
+        further = [each.further.rule for each in (made, more) if each.further is not None]
+        return [*made.rules, *more.rules, *further]
 
-    def choose(self, table: Table, base: Learner, seconds: float | None) -> _Choice:
-        """The shortest choice among the rules of the pool, by the counts of all rows."""
-        classes = self.verdict.classes
-        labels = [classes.index(rule.label) for rule in self.pool]
+    def choose(self, aim: _Aim, counted: _Counted, base: Learner, seconds: float | None) -> _Choice:
+        """The shortest choice among the rules of an aim, by the counts of all rows."""
+        rules, groups = counted.of(aim)
+        classes, labels = aim.of(groups.classes), [aim.classes.index(r.label) for r in rules]
         picked = pick(
-            table.classes, table.counts, table.covered, labels, list(map(len, self.pool)),
-            n_classes=self.n_classes, default=self.default, positive=self.verdict.positive,
+            classes, groups.counts, groups.covered, labels, list(map(len, rules)),
+            n_classes=len(aim.classes), default=aim.default, positive=aim.positive,
             min_score=base.min_score, max_total_length=base.max_total_length,
             min_outliers=base.min_outliers, seconds=seconds,
         )  # fmt: skip
-        chosen = [self.pool[k] for k in picked.numbers]
-        covered = table.covered[:, list(picked.numbers)]
-        predicted = self._predicted(replace(table, covered=covered), chosen)
-        return _Choice(tuple(chosen), score_of_table(predicted, self.verdict.positive), picked)
+        order = self.about.order(self.totals)
+        first = sorted(picked.numbers, key=lambda k: order[rules[k].label])
+        given = groups.with_rules(first).given([labels[k] for k in first], aim.default)
+        score = score_of_classes(given, classes, aim.positive, groups.counts)
+        return _Choice(tuple(rules[k] for k in picked.numbers), score, picked)
 
-    def _predicted(self, table: Table, rules: Sequence[Rule]) -> NDArray[np.int64]:
-        """The rows by the class that the rules give them (first), and by their own."""
-        given = np.full(len(table.classes), self.default)
-        order = self._order(table)
-        for rule, covered in sorted(
-            zip(rules, table.covered.T, strict=True), key=lambda pair: -order[pair[0].label]
-        ):  # where rules overlap, the first class wins
-            given[covered] = self.verdict.classes.index(rule.label)
-        found = np.zeros((self.n_classes, self.n_classes), np.int64)
-        np.add.at(found, (given, table.classes), table.counts)
-        return found
-
-    def _order(self, table: Table) -> dict[object, int]:
-        """The rarer a class, the more a rule of its own says: its rules come first."""
-        totals = table.by_class(np.ones(len(table.classes), np.bool_), self.n_classes)
-        order = sorted(range(self.n_classes), key=lambda k: (k == self.default, totals[k], k))
-        return {self.verdict.classes[k]: place for place, k in enumerate(order)}
-
-    def counted(self, choice: _Choice) -> Learned:
-        """The last pass: all figures, from the rules that are chosen."""
-        wanted = self.options.wanted(self.rows.names, self.rows.source)
-        asked = Census(
-            choice.rules, self.schema, self.coder, self.n_classes, self.default, sample=None
+    def chosen(self, aim: _Aim, counted: _Counted, base: Learner) -> Chosen:
+        """The best choice; and of all rules that were counted, the one that would add most."""
+        assert aim.best is not None
+        rules, groups = counted.of(aim)
+        numbers = [rules.index(rule) for rule in aim.best.rules]
+        further = None
+        if aim.positive is not None and aim.best.picked.is_enough:
+            further = one_more(
+                (aim.of(groups.classes) == aim.positive).astype(np.int32), groups.counts,
+                groups.covered, list(map(len, rules)), numbers,
+                min_score=base.min_score, min_outliers=base.min_outliers,
+            )  # fmt: skip
+        seen = [rows_and_hits(groups, k, self.about.place(rules[k])) for k in numbers]
+        return Chosen(
+            aim.best.rules, aim.kind, None if further is None else rules[further], tuple(seen)
         )
-        self.n_passes += 1
-        said = f"pass {self.n_passes}, counting the rules that are chosen"
-        census = self.rows.gather(asked, wanted, said)
-        table = census.table()
-        predicted = self._predicted(table, choice.rules)
-        positive, classes = self.verdict.positive, self.verdict.classes
-        score = score_of_table(predicted, positive)
-        if score != choice.score:
-            raise StairError(
-                "two passes over the data disagree; was it changed meanwhile? Run again"
+
+    def aside(self, read: _Read, validate: int | None, base: Learner, *, is_late: bool) -> Aside:
+        """Rules learned from all folds of a sample but one, for each of them. A row's fold depends
+        on its place in the data alone, so they have seen no row of that fold, drawn or not."""
+        if validate == 0:
+            return Aside(why_not="nobody asked for it")
+        n_outliers = int(self.totals.sum() - self.totals[self.default])
+        number = validate
+        if number is None:
+            number = quick_folds(n_outliers, cheaper=base.effort == "normal")
+            if is_late:
+                return Aside(why_not="the search was cut short")
+        folds = Folds(max(1, number), self.seed)
+        fold = folds.of_drawn(read.keys)
+        is_outlier = read.codes != self.default
+        fewest = min(len(set(fold[rows].tolist())) for rows in (is_outlier, ~is_outlier))
+        if number == 0 or fewest < number:
+            return Aside(why_not=f"{n_outliers:,} outlier{'s' * (n_outliers != 1)} are too few")
+        if not self._have_kinds(read.codes, fold, number):
+            return Aside(why_not=TOO_FEW_KINDS)
+        found = []
+        for k in range(number):
+            words = f"checking on rows kept aside: fold {k + 1} of {number}"
+            if self.say(Said(words, k / number)) is True:
+                return Aside(why_not="it was cut short")
+            rows = np.flatnonzero(fold != k)
+            part = _Read(
+                read.values.take(rows), read.codes[rows], read.weights[rows], read.keys[rows]
             )
-        totals = predicted.sum(axis=0)
-        by_rule = [table.of_rule(k, self.n_classes) for k in range(len(choice.rules))]
-        once = replace(table, covered=table.covered & (table.covered.sum(axis=1) == 1)[:, None])
-        alone = [once.of_rule(k, self.n_classes) for k in range(len(choice.rules))]
-        starts = np.cumsum([0, *(len(rule.clauses) for rule in choice.rules)])
-        order = self._order(table)
-        places = sorted(
-            range(len(choice.rules)),
-            key=lambda k: (
-                order[choice.rules[k].label],
-                -by_rule[k][classes.index(choice.rules[k].label)],
-                str(choice.rules[k]),
-            ),
-        )
-        counts = [tuple(zip(classes, map(float, by_rule[k].tolist()), strict=True)) for k in places]
-        rules = RuleSet(
-            tuple(replace(choice.rules[k], counts=n) for k, n in zip(places, counts, strict=True)),
-            classes, self.schema, classes[self.default], tuple(map(float, totals.tolist())),
-            None if positive is None else classes[positive],
+            learner = replace(self.learns_from(part), say=_nothing)
+            if validate is None:
+                limit = None if base.time_limit is None else base.time_limit / (2 * number)
+                learner = replace(learner, effort="fast", time_limit=limit)
+            found.append(learner(part.values, part.codes, part.weights).rules)
+        return Aside(folds, tuple(found))
+
+    def _have_kinds(self, codes: NDArray[np.int32], fold: NDArray[np.int64], number: int) -> bool:
+        """Whether without any fold there is a kind with enough rows to learn from."""
+        if self.verdict.negative is None:
+            return True
+        left = [np.bincount(codes[fold != k], minlength=self.n_classes) for k in range(number)]
+        return all(np.delete(each, self.default).max() >= FEWEST for each in left)
+
+    def figures(self, found: Sequence[Chosen], aside: Aside, read: _Read, floor: float) -> Learned:
+        """The last pass; and columns that give the verdict away, by the rows of a sample."""
+
+        def gather(asked: Census) -> Census:
+            return self.gather(asked, "counting the rules that are chosen")
+
+        about = self.about
+        learned = figures_of(found, aside, about, gather, floor)
+        is_whole = len(read.codes) == self.totals.sum()
+        suspects = suspects_of(
+            learned.rules, learned.evidence, read.values, read.codes, about.wanted,
+            totals=self.totals, weights=read.weights,
+            where="in every row" if is_whole else IN_A_SAMPLE,
         )  # fmt: skip
-        by_clause = [census.by_clause[starts[k] : starts[k + 1]] for k in places]
-        evidence = evidence_from(
-            rules, np.concatenate([*by_clause, census.by_clause[:0]]),
-            np.array([alone[k] for k in places]).reshape(-1, self.n_classes), totals, positive,
-        )  # fmt: skip
-        rest = table.by_class(table.covered.sum(axis=1) == 0, self.n_classes)
-        missed = 0 if positive is None else int(totals[positive] - predicted[positive, positive])
-        picked = choice.picked
-        return Learned(
-            rules, (), score, evidence, (), n_passes=self.n_passes, missed=missed,
-            rest=Rest(int(rest.sum()), int(rest[self.default])),
-            certificate=Certificate(
-                picked.bound, picked.n_candidates, picked.min_outliers, picked.relaxed
-            ),
-        )  # fmt: skip
+        return replace(learned, suspects=suspects)
 
 
 def distill_rows(
@@ -253,58 +338,107 @@ def distill_rows(
     learner: Callable[[Schema, Labels], Learner],
     most: int,
     seed: int,
+    validate: int | None,
     say: Progress,
 ) -> tuple[Coded, Learned]:
     """The shortest rules above the floor on all rows; samples have at most so many rows."""
     verdict, coder, totals = known_verdict(rows, options)
-    positive = verdict.positive
-    default = int(totals.argmax()) if positive is None else 1 - positive
-    known = _Learning(rows, options, learner, verdict, coder, most, seed, say, default)
+    default = verdict.negative
+    if default is None:
+        default = int(totals.argmax()) if verdict.positive is None else 1 - verdict.positive
+    known = _Learning(rows, options, learner, verdict, coder, totals, default, most, seed, say)
     base = learner(Schema(()), verdict)
+    _, sample = known.count([], "drawing a sample")
+    if sample.is_whole:
+        learned = _from_all_rows(known, sample, validate)
+    else:
+        learned = _by_rounds(known, sample, validate, base)
+    notes = [*rows.notes, *known.notes, *verdict.notes]
+    rounds = f"{known.n_rounds} round{'s' * (known.n_rounds != 1)}"
+    if not sample.is_whole:
+        note = (
+            f"looked for in samples of up to {most:,} rows in {rounds}, counted and chosen on all "
+            "rows"
+        )
+        if not isinstance(learned.check, str):
+            note += "; rules for the rows kept aside were learned from parts of the last sample"
+        notes.append(note)
+    if not learned.kinds and not reaches(learned.score, base.min_score):
+        notes.append(f"the floor was not reached on all rows in {rounds}")
+    coded = Coded(
+        Coding(known.fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
+        tuple(notes), tuple(totals.tolist()), known.left_out, tuple(rows.names), rows.source,
+        verdict.codebook,
+    )  # fmt: skip
+    return coded, replace(learned, n_passes=known.n_passes, n_rounds=known.n_rounds)
+
+
+def _from_all_rows(known: _Learning, sample: Sample, validate: int | None) -> Learned:
+    """What fits is learned as in memory, and counted on all rows."""
+    known.say(f"round 1, learning from {len(sample.keys):,} rows")
+    read = known.read(sample)
+    learner = known.learns_from(read)
+    made = learner(read.values, read.codes)
+    check = check_rules(learner, made, read.values, read.codes, validate)
+    more = (
+        None if made.further is None else Rule(made.further.rule.clauses, made.further.rule.label)
+    )
+    found = [Chosen(made.rules.rules, None, more)]
+    if known.verdict.negative is not None:
+        found = []
+        for kind in made.kinds:
+            own = tuple(rule for rule in made.rules if rule.label == kind.label) or kind.nearest
+            next_one = more if more is not None and more.label == kind.label else None
+            found.append(Chosen(own, known.verdict.classes.index(kind.label), next_one))
+    found = [
+        each._replace(seen=tuple((round(rule.rows), round(rule.hits)) for rule in each.rules))
+        for each in found
+    ]
+    learned = known.figures(found, Aside(), read, learner.min_score)
+    return replace(learned, check=check, certificate=made.certificate)
+
+
+def _by_rounds(known: _Learning, sample: Sample, validate: int | None, base: Learner) -> Learned:
+    """Rules from samples, chosen by the counts of all rows, until a round brings nothing."""
+    aims = known.aims()
     deadline = None if base.time_limit is None else time.monotonic() + base.time_limit
 
     def left() -> float | None:
         return None if deadline is None else max(0.0, deadline - time.monotonic())
 
-    sample = known.count("drawing a sample").sample
-    assert sample is not None
-    best: _Choice | None = None
-    stale = number = 0
-    for number in range(1, ROUNDS + 1):
-        say(f"round {number}, learning from {len(sample.keys):,} rows")
-        rules, length = known.learn(sample, left())
-        if not known.add(rules, () if best is None else best.rules) and best is not None:
-            break  # all of them were counted before
-        census = known.count(f"counting {len(known.pool)} rules")
-        choice = known.choose(census.table(), base, left())
-        stale = stale + 1 if best is not None and choice.rank <= best.rank else 0
-        best = choice if stale == 0 else best
-        assert best is not None
-        say(f"round {number}, total length {best.length}, score {best.score:.3f} on all rows")
-        enough = best.picked.is_enough
-        if sample.is_whole or left() == 0.0 or (enough and (stale or best.length <= length)):
+    for known.n_rounds in range(1, ROUNDS + 1):
+        known.say(f"round {known.n_rounds}, learning from {len(sample.keys):,} rows")
+        read = known.read(sample)
+        going = [aim for aim in aims if not aim.is_done]
+        for k, aim in enumerate(going):
+            seconds = left()
+            rules = known.learn(aim, read, None if seconds is None else seconds / (len(going) - k))
+            is_new = aim.add(rules, MOST_RULES // len(aims))
+            aim.is_done = not is_new and aim.best is not None  # all of them were counted before
+        if all(aim.is_done for aim in aims):
             break
-        if stale >= PATIENCE:
+        pool = [rule for aim in aims for rule in aim.pool]
+        counted, sample = known.count(pool, f"counting {len(pool)} rules")
+        for aim in going:
+            if not aim.is_done:
+                aim.take(known.choose(aim, counted, base, left()))
+        best = [aim.best for aim in aims if aim.best is not None]
+        length, score = sum(each.length for each in best), min(each.score for each in best)
+        known.say(f"round {known.n_rounds}, total length {length}, score {score:.3f} on all rows")
+        if left() == 0.0 or all(aim.is_done for aim in aims):
             break
-        sample = census.sample
-        assert sample is not None
-    assert best is not None
-    learned = replace(known.counted(best), n_rounds=number)
-    rounds = f"{number} round{'s' * (number != 1)}"
-    notes = [*rows.notes, *known.notes, *verdict.notes]
-    if not sample.is_whole:
-        notes.append(
-            f"looked for in samples of up to {most:,} rows in {rounds}, counted and chosen on all "
-            "rows"
-        )
-    if not best.picked.is_enough:
-        notes.append(f"the floor was not reached on all rows in {rounds}")
-    coded = Coded(
-        Coding(known.fields, (), ()), verdict.classes, positive, verdict.meaning,
-        tuple(notes), tuple(totals.tolist()), known.left_out, tuple(rows.names), rows.source,
-        verdict.codebook,
-    )  # fmt: skip
-    return coded, learned
+    read = known.read(sample)
+    aside = known.aside(read, validate, base, is_late=left() == 0.0)
+    found = [known.chosen(aim, counted, base) for aim in aims]
+    certificate = of_all([
+        Certificate(p.bound, p.n_candidates, p.min_outliers, p.relaxed)
+        for p in (each.picked for each in best)
+    ])  # fmt: skip
+    return replace(known.figures(found, aside, read, base.min_score), certificate=certificate)
+
+
+def _nothing(_: str) -> None:
+    """Says nothing."""
 
 
 def _few(values: set[object]) -> tuple[object, ...] | None:

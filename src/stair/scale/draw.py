@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.engines.counting import Block
 from stair.scale.coding import Coder
 from stair.scale.profile import Profile, alike, kind_of
 from stair.scale.raw import Batch, all_missing, appended, as_frame_column
@@ -166,6 +167,58 @@ def _random(seed: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Rows in folds by their places in the data and the seed, as rows are drawn."""
+
+    number: int = 1
+    seed: int = 0
+
+    def of(self, rows: NDArray[np.intp], first: int) -> NDArray[np.int64]:
+        """The fold of rows of a part whose first row has this number in the data."""
+        if self.number == 1:
+            return np.zeros(len(rows), np.int64)
+        return self.of_drawn(_random(self.seed, rows.astype(np.uint64) + np.uint64(first)))
+
+    def of_drawn(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """The fold of rows of a sample with that seed."""
+        return (keys % np.uint64(self.number)).astype(np.int64)
+
+
+ONE_FOLD: Final = Folds()
+
+
+@dataclass(slots=True, eq=False)
+class CodeSample:
+    """At most so many rows of codes, each drawn as readily as the other, in the order of the data;
+    parts may come in any order."""
+
+    most: int
+    seed: int
+    places: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    block: Block | None = None
+
+    def add(self, block: Block, first: int) -> None:
+        """Some rows; `first` is the number of the first of them in the data."""
+        self._join(np.arange(first, first + len(block.labels), dtype=np.uint64), block)
+
+    def merge(self, other: CodeSample) -> None:
+        if other.block is not None:
+            self._join(other.places, other.block)
+
+    def _join(self, places: NDArray[np.uint64], block: Block) -> None:
+        if self.block is not None:
+            places = np.append(self.places, places)
+            both = zip(self.block.codes, block.codes, strict=True)
+            block = Block(
+                [np.concatenate(pair) for pair in both], np.append(self.block.labels, block.labels)
+            )
+        drawn = np.argsort(_random(self.seed, places), kind="stable")[: self.most]
+        kept = drawn[np.argsort(places[drawn])]
+        self.places = places[kept]
+        self.block = Block([codes[kept] for codes in block.codes], block.labels[kept])
 
 
 @dataclass(slots=True, eq=False)

@@ -42,6 +42,8 @@ class Options:
     table: str | None = None
     query: str | None = None
     lists: Lists = LISTS
+    negative: Any = None
+    outlier_kinds: bool = False  # several kinds of outlier, each with rules of its own
     as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
 
     def wanted(self, names: Sequence[str], source: str) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from stair.columns import Column
 from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
 from stair.objective import Counts
+from stair.scale.draw import CodeSample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,10 @@ class RemoteCounter(ABC):
 
     def _ask(self, paths: Paths, columns: Sequence[int]) -> Counts:
         return self._sum(Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes))
+
+    @abstractmethod
+    def draw(self, most: int, seed: int) -> CodeSample:
+        """One pass that draws rows."""
 
     @abstractmethod
     def _sum(self, asked: Asked) -> Counts:

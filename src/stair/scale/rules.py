@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +13,27 @@ from numpy.typing import NDArray
 from stair.clauses import Clause, Interval, Period
 from stair.columns import ANY_OTHER, Binned, Categories, Column, Times
 from stair.conversion import exact_numbers
+from stair.distill import Further
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence import Rest, RuleEvidence, clause_evidence
+from stair.frontier import frontier_of
+from stair.groups import Groups, groups_apart
 from stair.grow import Node, Step
-from stair.learn import Certificate
+from stair.kinds import Kind
+from stair.labels import Labels
+from stair.learn import Certificate, Learner, check_rules
+from stair.learn import Learned as Made
 from stair.levels import Known, Pass, grow_by_level, recount
 from stair.objective import Counts, score_of
 from stair.rules import Leaf, RuleSet, rule_set_of
 from stair.scale.coding import Coded
+from stair.scale.draw import CodeSample
 from stair.scale.options import Progress
+from stair.schema import Schema, Values
+from stair.suspects import copy_in_words, named_by, stretches_in, too_good
 from stair.tallies import Tally
+from stair.validation import Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,11 @@ class Learned:
     tallies: dict[str, Tally] = field(default_factory=dict)  # of the columns that rules speak of
     n_rounds: int = 0  # of distilled rules: how often they were learned and chosen
     certificate: Certificate | None = None  # of distilled rules: how short they could be
+    check: Check | str = ""  # whether the rules hold on rows kept aside, or why nobody knows
+    kinds: tuple[Kind, ...] = ()  # where there are several kinds of outlier, how each does
+    further: Further | None = None  # what one more rule would add
+    suspects: tuple[str, ...] = ()  # what should be looked at twice
+    frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
 
 
 def learn_rules(
@@ -111,9 +127,100 @@ def learn_rules(
         found_ones = sum(each.hits for each in evidence if each.rule.label == rules.positive)
         missed = coded.totals[coded.positive] - found_ones
     passes = (*found.passes, last)
+    wanted = {} if coded.positive is None else {coded.positive: "the outliers"}
     return Learned(
-        rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed, tallies=tallies
+        rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed, tallies=tallies,
+        suspects=_suspects(rules, evidence, coded, whole, wanted),
+        frontier=frontier_of(rules, apart(rules), wanted),
+    )  # fmt: skip
+
+
+def apart(rules: RuleSet) -> Groups:
+    """The rows by what covers them, of rules that do not overlap."""
+    counts = [[round(n) for _, n in rule.counts] for rule in rules]
+    shape = (-1, len(rules.classes))
+    totals = np.array([round(n) for n in rules.totals], dtype=np.int64)
+    return groups_apart(np.array(counts, dtype=np.int64).reshape(shape), totals)
+
+
+def _suspects(
+    rules: RuleSet,
+    evidence: tuple[RuleEvidence, ...],
+    coded: Coded,
+    whole: Counts,
+    wanted: dict[int, str],
+) -> tuple[str, ...]:
+    """Columns that give the verdict away, by the counts of all rows by their codes."""
+    totals = np.array(coded.totals)
+    found = list(too_good(rules, evidence, totals, wanted))
+    named = set(named_by(evidence)) if found else set()
+    starts = np.cumsum([0, *coded.coding.sizes]).tolist()
+    copies: list[str] = []
+    stretches: list[str] = []
+    for j, (each, column) in enumerate(zip(coded.coding.fields, coded.coding.columns, strict=True)):
+        counts = whole[starts[j] : starts[j + 1]]
+        is_exact = not isinstance(column, Binned) or column.tops == column.bottoms
+        if each.kind == "time" and isinstance(column, Binned):
+            first, last = (
+                np.array(bounds, dtype=np.int64).astype("datetime64[us]")
+                for bounds in (column.bottoms, column.tops)
+            )
+            stretches += stretches_in(each.name, first, last, counts[:-1], totals, wanted)
+        elif is_exact and each.part is None and each.name not in named and _is_copy(counts):
+            copies.append(copy_in_words(each.name))
+    return (*found, *copies, *stretches)
+
+
+def _is_copy(counts: Counts) -> bool:
+    """Whether each class has one code, and no two the same."""
+    has = counts > 0
+    return bool((has.sum(axis=0) == 1).all() and (has.sum(axis=1) <= 1).all())
+
+
+def check_by_codes(
+    drawn: CodeSample,
+    coded: Coded,
+    learned: Learned,
+    learner: Callable[[Schema, Labels], Learner],
+    validate: int | None,
+) -> tuple[Coded, Learned]:
+    """Whether rules that were learned from all rows hold, by folds of rows drawn from their codes.
+    A value is the largest of its bin: no bound is inside of one."""
+    block = drawn.block
+    assert block is not None
+    codes = block.labels.astype(np.int32)
+    if len(np.unique(codes)) < len(coded.classes):
+        why = f"a sample of {len(codes):,} rows does not have all classes"
+        return coded, replace(learned, check=why)
+    values = Values(
+        {
+            column.name: _largest(column, size)[each]
+            for column, size, each in zip(
+                coded.coding.columns, coded.coding.sizes, block.codes, strict=True
+            )
+        },
+        len(codes),
     )
+    labels = Labels(codes, coded.classes, coded.positive, coded.meaning)
+    made = Made(learned.rules, learned.trace)
+    check = check_rules(learner(learned.rules.schema, labels), made, values, codes, validate)
+    if not isinstance(check, str) and len(codes) < sum(coded.totals):
+        note = f"rows kept aside are of a random sample of {len(codes):,} rows"
+        coded = replace(coded, notes=(*coded.notes, note))
+    return coded, replace(learned, check=check)
+
+
+def _largest(column: Column, size: int) -> NDArray[Any]:
+    """What the codes of a column stand for, the missing value last."""
+    if isinstance(column, Categories):
+        words = np.empty(size, dtype=object)
+        words[:] = [*column.values, None]
+        return words
+    assert isinstance(column, Binned)
+    if isinstance(column.inner, Times):
+        times = np.array(column.tops, dtype=np.int64).astype("datetime64[us]")
+        return np.append(times, np.datetime64("NaT"))
+    return exact_numbers([*column.tops, None])
 
 
 def _depth(node: Node) -> int:

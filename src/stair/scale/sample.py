@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,11 @@ from stair.agreement import predicted_classes
 from stair.conversion import zone_of_column
 from stair.errors import StairError, option
 from stair.evidence import Rest, RuleEvidence, clause_evidence
+from stair.frontier import frontier_of
+from stair.groups import groups_apart
 from stair.io.frame import Frame
 from stair.labels import Labels
-from stair.learn import Learner
+from stair.learn import Learner, check_rules
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
@@ -31,7 +34,10 @@ from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.schema import Field, Schema
+from stair.suspects import suspects_of
 from stair.table import choose_fields, notes_on_parts, read_to_learn
+
+IN_A_SAMPLE: Final = "in every row of a sample"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +143,7 @@ def learn_from_sample(
     learner: Callable[[Schema, Labels], Learner],
     most: int,
     seed: int,
+    validate: int | None,
     say: Progress,
 ) -> tuple[Coded, Learned]:
     """Rules from a sample of all rows; then they are counted on all of them."""
@@ -145,7 +152,7 @@ def learn_from_sample(
     draw = rows.gather(Draw.of(coder, most, seed), wanted, "pass 2, drawing a sample")
     columns = draw.sample.columns
     codes = coder.classes_of(Batch({options.label: from_loaded((columns[options.label], ""))[0]}))
-    labels = Labels(codes, verdict.classes, verdict.positive, verdict.meaning, verdict.notes)
+    labels = dataclasses.replace(verdict, codes=codes)
     absent = set(range(len(verdict.classes))) - set(np.unique(codes).tolist())
     if absent:
         said = verdict.classes[min(absent)]
@@ -159,7 +166,9 @@ def learn_from_sample(
     say(f"learning from a sample of {len(codes):,} rows")
     schema = Schema(fields, tuple(rows.names))
     values = read_to_learn(schema, frame)
-    made = learner(schema.remembering(values), labels)(values, labels.codes)
+    learn = learner(schema.remembering(values), labels)
+    made = learn(values, codes)
+    check = check_rules(learn, made, values, codes, validate)
     counted = rows.gather(Judging(Judge(made.rules, coder)), wanted, "pass 3, counting the rules")
     assert counted.tallies is not None
     by_rule, by_clause, predicted, alone, rest = counted.tallies
@@ -170,19 +179,27 @@ def learn_from_sample(
     if isinstance(rules, LocalRuleSet):
         rules = _with_partitions(rules, score)
         note += ", but for the assigned score"
+    if not isinstance(check, str):
+        note += ", rows kept aside from the sample"
     coded = Coded(
         Coding(fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
         (*rows.notes, *on_parts, *values.notes, *verdict.notes, note), tuple(totals.tolist()),
         left_out, tuple(rows.names), rows.source, verdict.codebook,
     )  # fmt: skip
-    evidence = evidence_from(rules, by_clause, alone, totals, verdict.positive)
+    evidence = evidence_from(rules, by_rule, by_clause, alone, totals, verdict.positive)
     missed = 0
     if verdict.positive is not None:
         missed = int(totals[verdict.positive] - predicted[verdict.positive, verdict.positive])
     uncovered = Rest(int(rest.sum()), int(rest[rules.classes.index(rules.default)]))
+    outliers = {} if verdict.positive is None else {verdict.positive: "the outliers"}
     return coded, Learned(
-        rules, made.trace, score, evidence, (), n_passes=3, missed=missed, rest=uncovered
-    )
+        rules, made.trace, score, evidence, (), n_passes=3, missed=missed, rest=uncovered,
+        check=check,
+        suspects=suspects_of(
+            rules, evidence, values, codes, outliers, totals=totals, where=IN_A_SAMPLE
+        ),
+        frontier=frontier_of(rules, groups_apart(by_rule, totals), outliers),
+    )  # fmt: skip
 
 
 def recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int64]) -> RuleSet:
@@ -211,19 +228,22 @@ def score_of_table(predicted: NDArray[np.int64], positive: int | None) -> float:
 
 def evidence_from(
     rules: RuleSet,
+    by_rule: NDArray[np.int64],
     by_clause: NDArray[np.int64],
     alone: NDArray[np.int64],
     totals: NDArray[np.int64],
     positive: int | None,
 ) -> tuple[RuleEvidence, ...]:
+    """What speaks for each rule, from the class counts of its rows, of those that meet each clause,
+    and of those that no other rule covers."""
     found = []
     met = iter(by_clause)
-    for rule, only in zip(rules.rules, alone, strict=True):
+    for rule, counts, only in zip(rules.rules, by_rule, alone, strict=True):
         place = rules.classes.index(rule.label)
         clauses = tuple(
             clause_evidence(c, next(met), totals, place, positive) for c in rule.clauses
         )
-        share = rule.hits / int(totals[place]) if totals[place] else math.nan
-        hits = int(rule.hits)
-        found.append(RuleEvidence(rule, int(rule.rows), hits, share, int(only[place]), clauses))
+        n_rows, hits = int(counts.sum()), int(counts[place])
+        share = hits / int(totals[place]) if totals[place] else math.nan
+        found.append(RuleEvidence(rule, n_rows, hits, share, int(only[place]), clauses))
     return tuple(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
 from typing import Any
@@ -21,6 +22,7 @@ from stair.io.packages import optional, reason
 from stair.objective import Counts
 from stair.scale.arrow import arrow_batch
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
+from stair.scale.draw import CodeSample
 from stair.scale.options import Options, Progress
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.remote import Asked, RemoteCounter
@@ -98,6 +100,14 @@ class SparkCounter(RemoteCounter):
         for place, n in rows:
             flat[place] = n
         return counts
+
+    def draw(self, most: int, seed: int) -> CodeSample:
+        sizes = _gathered(self._codes, _Drawing(None, [], self.sizes))
+        drawn = CodeSample(most, seed)
+        starts = [0, *accumulate(sizes)]
+        for part in _gathered(self._codes, _Drawing(drawn, starts, self.sizes)):
+            drawn.merge(part)
+        return drawn
 
     def close(self) -> None:
         self._codes.unpersist()
@@ -193,6 +203,27 @@ class _Counting:
         )
 
     def _block(self, batch: Any) -> Block:
-        *codes, labels = (array.to_numpy() for array in batch.columns)
-        narrow = [c.astype(code_type(n)) for c, n in zip(codes, self.asked.sizes, strict=True)]
-        return Block(narrow, labels.astype(np.uint8))
+        return _block_of(batch, self.asked.sizes)
+
+
+class _Drawing:
+    """Rows of a partition that are drawn; how many rows it has where none are asked for."""
+
+    def __init__(self, asked: CodeSample | None, starts: list[int], sizes: Sequence[int]) -> None:
+        self.asked, self.starts, self.sizes = asked, starts, tuple(sizes)
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        if self.asked is None:
+            return _blob(sum(batch.num_rows for batch in batches))
+        first = self.starts[import_module("pyspark").TaskContext.get().partitionId()]
+        drawn = replace(self.asked)
+        for batch in batches:
+            drawn.add(_block_of(batch, self.sizes), first)
+            first += batch.num_rows
+        return _blob(drawn)
+
+
+def _block_of(batch: Any, sizes: Sequence[int]) -> Block:
+    *codes, labels = (array.to_numpy() for array in batch.columns)
+    narrow = [c.astype(code_type(n)) for c, n in zip(codes, sizes, strict=True)]
+    return Block(narrow, labels.astype(np.uint8))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from stair.agreement import Score
 from stair.columns import Lists
@@ -20,6 +20,7 @@ from stair.levels import Known
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
 from stair.scale.distilled import distill_rows
+from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
 from stair.scale.options import (
     ENGINES,
@@ -31,7 +32,7 @@ from stair.scale.options import (
     rows_that_fit,
 )
 from stair.scale.rows import Rows
-from stair.scale.rules import Learned, Limits, learn_rules
+from stair.scale.rules import Learned, Limits, check_by_codes, learn_rules
 from stair.scale.sample import learn_from_sample
 from stair.scale.work import (
     BINS_ARE_THERE,
@@ -44,12 +45,29 @@ from stair.scale.work import (
     work_folder,
 )
 from stair.schema import Schema
+from stair.validation import Check
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
 
 if TYPE_CHECKING:
     from stair.summary import Summary
+
+
+class Drawing(Protocol):
+    """Codes from which rows can be drawn."""
+
+    def draw(self, most: int, seed: int, /) -> CodeSample:
+        """At most so many rows, each as readily as the other."""
+
+
+# What looks whether rules hold, from the codes that they were learned from.
+Checking: TypeAlias = Callable[[Drawing, Coded, Learned], tuple[Coded, Learned]]
+
+
+def unchecked(_: Drawing, coded: Coded, learned: Learned) -> tuple[Coded, Learned]:
+    """For those who do not ask whether rules hold."""
+    return coded, learned
 
 
 def summarize_large(
@@ -64,12 +82,14 @@ def summarize_large(
     max_rule_length: int,
     max_total_length: int | None,
     positive: Any,
+    negative: Any,
+    outlier_kinds: bool,
     include: Collection[str] | None,
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,
     time_parts: bool,
     time_zone: str | None,
-    validate: int,
+    validate: int | None,
     random_state: int | None,
     table: str | None,
     query: str | None,
@@ -86,13 +106,13 @@ def summarize_large(
     """What `summarize` does with an engine other than memory."""
     if engine not in ENGINES:
         raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
-    _check(engine, labels, scores, detector, validate, bins, sample)
+    _check(engine, labels, scores, detector, bins, sample)
     if work is not None:
         _check_work(engine, method, data, Path(work).expanduser().resolve())
     options = Options(
         labels, positive, None if include is None else tuple(include), tuple(exclude),
         dict(kinds or {}), time_parts, time_zone, others["time_windows"], bins, table, query,
-        lists,
+        lists, negative, outlier_kinds,
     )  # fmt: skip
     limits = Limits(min_score, max_rule_length, max_total_length)
     settings = {
@@ -105,30 +125,44 @@ def summarize_large(
         "time_parts": time_parts,
         "time_zone": time_zone,
         "time_windows": others["time_windows"],
+        "validate": validate,
         "engine": engine,
         "bins": bins,
         "random_state": random_state,
     }
-    if method != "stair":
+    if method == "distilled":
+        settings |= {name: others[name] for name in ("min_outliers", "effort", "time_limit")}
+    if method != "stair" or validate != 0:
         settings |= {"sample": sample}
-        if method == "distilled":
-            settings |= {name: others[name] for name in ("min_outliers", "effort", "time_limit")}
 
-        def learner(schema: Schema, verdict: Labels) -> Learner:
-            return Learner(
-                schema, method, min_score, max_rule_length, max_total_length, verdict, say,
-                random_state=random_state, lists=lists, list_codes=False, **others,
-            )  # fmt: skip
+    def learner(schema: Schema, verdict: Labels) -> Learner:
+        return Learner(
+            schema, method, min_score, max_rule_length, max_total_length, verdict, say,
+            random_state=random_state, lists=lists, list_codes=False, **others,
+        )  # fmt: skip
 
+    if method != "stair":
         learn = distill_rows if method == "distilled" else learn_from_sample
         with _opened(data, engine, options, sample, memory, work, client, say) as (rows, most):
-            coded, learned = learn(rows, options, learner, most, random_state or 0, say)
-    elif engine == "dask":
-        coded, learned = learn_from_frame(data, options, limits, client, say, work)
+            coded, learned = learn(rows, options, learner, most, random_state or 0, validate, say)
+        return _summary(coded, learned, method, min_score, settings, name)
+
+    def check(counter: Drawing, coded: Coded, learned: Learned) -> tuple[Coded, Learned]:
+        if validate == 0:
+            return coded, dataclasses.replace(learned, check="nobody asked for it")
+        say("drawing rows to keep aside")
+        most = min(sample, rows_that_fit(read_memory(memory), len(coded.names)))
+        drawn = counter.draw(most, random_state or 0)
+        learned = dataclasses.replace(learned, n_passes=learned.n_passes + 1)
+        return check_by_codes(drawn, coded, learned, learner, validate)
+
+    if engine == "dask":
+        coded, learned = learn_from_frame(data, options, limits, client, say, work, check)
     elif engine == "spark":
-        coded, learned = learn_from_spark(data, options, limits, say)
+        coded, learned = learn_from_spark(data, options, limits, say, check)
     else:
-        coded, learned = learn_from_files(data, options, limits, read_memory(memory), work, say)
+        memory = read_memory(memory)
+        coded, learned = learn_from_files(data, options, limits, memory, work, say, check)
     return _summary(coded, learned, method, min_score, settings, name)
 
 
@@ -146,7 +180,7 @@ def fit_large(
     """What an estimator does with an engine other than memory: numbers only, labels as they are."""
     if engine not in ENGINES:
         raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
-    _check(engine, label, None, None, 0, bins, SAMPLE)
+    _check(engine, label, None, None, bins, SAMPLE)
     options = Options(label, positive, n_bins=bins, as_matrix=True)
 
     def say(_: str) -> None:
@@ -166,12 +200,14 @@ def learn_from_files(
     memory: int,
     work: str | Path | None,
     say: Progress,
+    check: Checking = unchecked,
 ) -> tuple[Coded, Learned]:
     """STAIR through DuckDB, within so much memory. What an earlier run has done is found again."""
     _check_files(data)
     with prepared(data, options, memory, work, say) as (folder, coded):
         counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
-        return coded, _by_level(counter, coded, limits, memory // 6, say, folder)
+        learned = _by_level(counter, coded, limits, memory // 6, say, folder)
+        return check(counter, coded, learned)
 
 
 def learn_from_frame(
@@ -181,6 +217,7 @@ def learn_from_frame(
     client: Any,
     say: Progress,
     work: str | Path | None = None,
+    check: Checking = unchecked,
 ) -> tuple[Coded, Learned]:
     """STAIR on a cluster, or on the threads of this process where there is none.
 
@@ -197,18 +234,20 @@ def learn_from_frame(
             if folder is not None and files_here(data) != files:
                 forget(folder)  # the codes may be of neither
                 raise StairError(f"{source} changed while it was read; run again.")
-            return coded, _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say, folder)
+            learned = _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say, folder)
+            return check(counter, coded, learned)
 
 
 def learn_from_spark(
-    data: Any, options: Options, limits: Limits, say: Progress
+    data: Any, options: Options, limits: Limits, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
     from stair.scale.spark import code_spark, open_spark
 
     coded, counter = code_spark(open_spark(data), options, say)
     try:
-        return coded, _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        learned = _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        return check(counter, coded, learned)
     finally:
         counter.close()
 
@@ -316,16 +355,12 @@ def prepared(
         yield folder, plan.coded(totals)
 
 
-def _check(
-    engine: str, labels: Any, scores: Any, detector: Any, validate: int, bins: int, sample: int
-) -> None:
+def _check(engine: str, labels: Any, scores: Any, detector: Any, bins: int, sample: int) -> None:
     if scores is not None or detector is not None or not isinstance(labels, str):
         raise StairError(
             f"the engine {engine} takes the verdict as a column of the data: give its name as "
             f"{option('labels')}; scores and detectors need the engine memory"
         )
-    if validate:
-        raise StairError(f"the engine {engine} has no folds; leave {option('validate')} out")
     if not 2 <= bins <= 65_000:
         raise StairError(f"{option('bins', bins)}; expected from 2 to 65,000")
     if sample < 100:
@@ -389,5 +424,11 @@ def _summary(
         certificate=learned.certificate,
         unexplained=learned.missed,
         codebook=coded.codebook,
+        check=learned.check if isinstance(learned.check, Check) else None,
+        unchecked=learned.check if isinstance(learned.check, str) else "",
+        kinds=learned.kinds,
+        further=learned.further,
+        suspects=learned.suspects,
+        frontier=learned.frontier,
         _tallies=learned.tallies,
     )

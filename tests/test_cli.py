@@ -243,7 +243,10 @@ BAD = {
     "no verdict": (["payments.csv"], "give one of labels, scores and detector"),
     "two verdicts": (["payments.csv", "--label", "flagged", "--detector", "lof"], "got labels and"),
     "bad kind": (["payments.csv", "--label", "flagged", "--kind", "hour"], "expected COLUMN=KIND"),
-    "infinite": (["infinite.csv", "--label", "y"], '50% of "x" is infinite'),
+    "infinite": (
+        ["infinite.csv", "--detector", "ecod", "--exclude", "y"],
+        '"x" has infinite values, which no detector can judge by',
+    ),
 }
 
 

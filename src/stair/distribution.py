@@ -171,8 +171,10 @@ class _Ordered:
         """`ends` are those of bins, where values within a bin cannot be told apart."""
         self.classes, self.missing = classes, missing
         self.is_time, self.whole_days, self._ends = is_time, whole_days, ends
-        seen = [each for each in classes if each.size]
-        self._few = _distinct(seen) if ends is None else []
+        self._few = _distinct([x for x in classes if x.size]) if ends is None else []
+        # What is infinite has no place on an axis: it is counted beyond both of its ends.
+        self._near = [each.finite() for each in classes]
+        seen = [each for each in self._near if each.size]
         self._whole = is_time or (ends is None and all(_are_whole(x.values) for x in seen))
         self._extents: dict[int, tuple[float, float]] = {}
         # Of the largest class, and the lower of two in the middle: their mean could overflow.
@@ -281,12 +283,13 @@ class _Ordered:
     def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
         rows = np.array([x.up_to(value) - x.up_to(value, "left") for x in self.classes])
         low, high = _limits(clause)
-        return _bar(self._words(value), rows, group, low < value <= high)
+        is_above = low < value or low == -math.inf  # no bound is below −∞
+        return _bar(self._words(value), rows, group, is_above and value <= high)
 
     def _range(self, group: int, limits: tuple[float, float]) -> tuple[float, float]:
         """The ends of the axis: where most of either group is, and the clause's bounds."""
-        least = min(x.at(0) for x in self.classes if x.size)
-        most = max(x.at(x.size - 1) for x in self.classes if x.size)
+        least = min(x.at(0) for x in self._near if x.size)
+        most = max(x.at(x.size - 1) for x in self._near if x.size)
         start, stop = self._extent(group)
         margin = (stop / 2 - start / 2) / 5 or abs(start) / 10 or 1.0
         for bound in (b for b in limits if math.isfinite(b)):
@@ -306,7 +309,8 @@ class _Ordered:
     def _extent(self, group: int) -> tuple[float, float]:
         """Where either group has all its rows but the tails."""
         if group not in self._extents:
-            seen = [x for x in (self.classes[group], self._others(group)) if x.size]
+            others = Ranked.together([x for c, x in enumerate(self._near) if c != group])
+            seen = [x for x in (self._near[group], others) if x.size]
             lows = [x.at(int(TAIL * (x.size - 1))) for x in seen]
             highs = [x.at(math.ceil((1 - TAIL) * (x.size - 1))) for x in seen]
             self._extents[group] = (min(lows), max(highs))

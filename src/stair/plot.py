@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stair.distribution import Bar, Histogram
 from stair.errors import StairError
-from stair.export.text import percent
+from stair.export.text import percent, score_in_words
 from stair.local import LocalRuleSet
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
     wrong_name = "inliers" if positive is not None else "other rows"
     axes.barh(places, hits, color=OUTLIER, height=0.62, label=right_name)
     axes.barh(places, wrong, left=hits, color=INLIER, height=0.62, label=wrong_name)
-    names = [f"{number}  {_shortened(_plain(str(each.rule)), 60)}" for number, each in shown]
+    names = [f"{number}  {_shortened(_plain(each.rule.in_words()), 60)}" for number, each in shown]
     axes.set_yticks(list(places), names, fontsize=8)
     for place, (_, each) in zip(places, shown, strict=True):
         text = f" {percent(each.precision)} right"
@@ -197,10 +197,10 @@ def plot_frontier(
     axes.axhline(summary.min_score, color=OUTLIER, linewidth=0.8, linestyle=":")
     chosen = (summary.rules.total_length, summary.score)
     axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
+    score = score_in_words(summary.score, summary.min_score, 3)
     axes.annotate(
-        f"{chosen[0]}, {summary.score:.3f}", chosen, xytext=(8, -12), textcoords="offset points",
-        fontsize=8,
-    )  # fmt: skip
+        f"{chosen[0]}, {score}", chosen, xytext=(8, -12), textcoords="offset points", fontsize=8
+    )
     axes.set_xlabel("total length of all rules")
     axes.set_ylabel(summary.score_name)
     axes.set_ylim(0.0, 1.02)

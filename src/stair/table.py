@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
+    FAR,
     FEW_ROWS,
     ROWS_A_VALUE,
     Absence,
@@ -27,8 +28,9 @@ from stair.columns import (
     Numbers,
     Term,
     Times,
+    near,
 )
-from stair.conversion import EXACT, Part, is_missing, type_of_column
+from stair.conversion import EXACT, Part, are_whole, is_missing, type_of_column
 from stair.errors import StairError, no_such_column
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
@@ -218,24 +220,24 @@ class Table:
 
 
 def read_to_learn(schema: Schema, frame: Frame) -> Values:
-    """The values of a table to learn from, whose types are the schema's own. Infinite numbers are
-    refused."""
+    """The values of a table to learn from, whose types are the schema's own."""
     values = schema.read(frame, strict=True)
     for field in schema.fields:
-        array = values[field.name]
-        if array.dtype.kind == "O":
-            array = np.array([v for v in array.tolist() if type(v) is float], dtype=np.float64)
-        elif array.dtype.kind != "f":
-            continue
-        infinite = int(np.isinf(array).sum())
-        if infinite:
-            part = infinite / values.n_rows
-            share = f"{part:.0%}" if part >= 0.01 else "some"
-            raise StairError(
-                f'{share} of "{field.name}" is infinite. Replace it or leave the column out '
-                f"with --exclude {field.name} (exclude=[...])."
-            )
+        if field.kind == "category" and any(_is_infinite(v) for v in set(values[field.name])):
+            raise no_category(field.name)
     return values
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def no_category(name: str) -> StairError:
+    """Categories are named, and written down everywhere; infinity has no such name."""
+    return StairError(
+        f'"{name}" has infinite numbers, which cannot be categories; read it as numbers, or '
+        "replace them first"
+    )
 
 
 def encode(
@@ -256,7 +258,8 @@ def encode(
         field = schema.fields[attribute]
         array, name = values[field.name], field.name
         if field.kind == "number":
-            add(*_ranked(Numbers(name, attribute), array, is_missing(array)))
+            whole = field.is_whole and are_whole(array)  # more rows may have more than a sample
+            add(*_ranked(Numbers(name, attribute, whole), array, is_missing(array)))
         elif field.kind == "time":
             gone = np.isnat(array)
             whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
@@ -283,14 +286,15 @@ def _ranked(
 ) -> tuple[Column, NDArray[np.float64]]:
     """Numbers as their own codes where float64 holds them exactly, else by their rank."""
     if numbers.dtype.kind == "f":
-        return column, numbers
+        return column, near(numbers)
     known = numbers[~missing]
     code = np.full(len(numbers), math.nan)
-    if not len(known) or max(int(known.max()), -int(known.min())) <= EXACT:
+    ends = known[[known.argmin(), known.argmax()]].tolist() if len(known) else ()
+    if all(abs(end) <= EXACT for end in ends):
         code[~missing] = known.astype(np.float64)
         return column, code
     distinct, code[~missing] = np.unique(known, return_inverse=True)
-    each = tuple(distinct.tolist())
+    each = tuple(max(-FAR, min(FAR, value)) for value in distinct.tolist())
     return Binned(column, each, each), code
 
 

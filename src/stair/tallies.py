@@ -53,6 +53,14 @@ class Ranked:
         counted: NDArray[np.int64] = np.append(0, self._ends)[places]
         return counted
 
+    def finite(self) -> Ranked:
+        """Those that are not infinite."""
+        inside = np.isfinite(self.values)
+        if inside.all():
+            return self
+        counts = None if self._ends is None else np.diff(self._ends, prepend=0)[inside]
+        return Ranked(self.values[inside], counts)
+
     @staticmethod
     def together(parts: Sequence[Ranked]) -> Ranked:
         """All of several."""

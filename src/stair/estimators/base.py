@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from stair.columns import Numbers
-from stair.conversion import EXACT
+from stair.conversion import EXACT, are_whole
 from stair.errors import FloorNotReached, OutlierGuessed, StairError
+from stair.figures import score_in_words
 from stair.labels import outlier_of_two
 from stair.names import in_name_order
 from stair.objective import reaches, score_of
@@ -141,17 +142,21 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise StairError(f"two columns are called {twice!r}; rules need names of their own")
         return names
 
+    def _schema(self, X: NDArray[np.float64]) -> Schema:
+        names = self._names()
+        return Schema.of_numbers(names, [n for j, n in enumerate(names) if are_whole(X[:, j])])
+
     def _in_name_order(self, X: NDArray[np.float64]) -> tuple[list[Numbers], NDArray[np.float64]]:
         """The columns by name, so that it does not matter in which order X has them."""
         names = self._names()
         order = in_name_order(names)
-        columns = [Numbers(names[j], j) for j in order]
+        columns = [Numbers(names[j], j, are_whole(X[:, j])) for j in order]
         return columns, X if order == sorted(order) else X[:, order]
 
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
-            f"{what} {self.score_:.3f} is the best that was found "
+            f"{what} {score_in_words(self.score_, self.min_score, 3)} is the best that was found "
             f"(asked for more than {self.min_score:g}); kept them anyway"
         )
 
@@ -168,9 +173,7 @@ class TreeClassifier(RuleClassifier):
     ) -> tuple[RuleSet, float]:
         leaves, default = self._leaves(X, labels, weights)
         classes = tuple(self.classes_.tolist())
-        rules = rule_set_of(
-            leaves, classes, Schema.of_numbers(self._names()), default, self._positive
-        )
+        rules = rule_set_of(leaves, classes, self._schema(X), default, self._positive)
         groups = ((leaf.label, leaf.counts) for leaf in leaves)
         return rules, score_of(groups, rules.totals, self._positive)
 

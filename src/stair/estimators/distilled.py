@@ -11,7 +11,6 @@ from stair.distill import EFFORTS, distill
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.rules import RuleSet
-from stair.schema import Schema
 from stair.seeds import seed_of
 
 
@@ -94,7 +93,6 @@ class DistilledStair(RuleClassifier):
     def _learn(
         self, X: NDArray[np.float64], labels: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> tuple[RuleSet, float]:
-        names = self._names()
         effort: Any = self.effort
         columns, values = self._in_name_order(X)
         found = distill(
@@ -103,7 +101,7 @@ class DistilledStair(RuleClassifier):
             labels,
             X,
             classes=tuple(self.classes_.tolist()),
-            schema=Schema.of_numbers(names),
+            schema=self._schema(X),
             positive=self._positive,
             weights=weights,
             min_score=self.min_score,

@@ -11,7 +11,7 @@ from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.localize import LOCALITY, local_rules
 from stair.rules import RuleSet
-from stair.schema import Schema, Values
+from stair.schema import Values
 from stair.seeds import seed_of
 from stair.table import Table
 
@@ -102,7 +102,7 @@ class LocalStair(RuleClassifier):
         floor_on: Any = self.floor_on
         n_partitions: Any = self.n_partitions
         rules, local = local_rules(
-            Table(Schema.of_numbers(names), tuple(columns), codes, values),
+            Table(self._schema(X), tuple(columns), codes, values),
             labels,
             tuple(self.classes_.tolist()),
             positive=self._positive,

@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause
+from stair.clauses import Among, Clause, clause_in_words, side_by_side
 from stair.distribution import Chart, Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
@@ -50,6 +50,7 @@ class ClauseView:
     outliers: int
     inliers: int
     chart: Chart | None
+    beside: str = ""  # the text as it stands beside other clauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +297,15 @@ class Views:
         group = rules.classes.index(rule.label if rules.positive is None else rules.positive)
         partition = self.places.of_rule[number]
         total = int(around.totals.sum())
-        clauses = [_clause(around, clause, group) for clause in rule.clauses] if detailed else []
+        said = side_by_side([clause_in_words(clause) for clause in rule.clauses])
+        clauses = [
+            _clause(around, clause, text, group)
+            for clause, text in zip(rule.clauses, said, strict=True)
+            if detailed
+        ]
         return RuleView(
             number=number + 1,
-            text=shortened(str(rule), LONGEST_TEXT),
+            text=shortened(rule.in_words(), LONGEST_TEXT),
             label=rules.label_name(rule.label),
             is_outlier=rules.positive is not None and rule.label == rules.positive,
             length=rule.length,
@@ -331,7 +337,7 @@ def _views(summary: Summary, views_of: Views) -> list[RuleView]:
             -summary.evidence[k].hits,
         ),
     )
-    texts = {k: shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
+    texts = {k: shortened(summary.evidence[k].rule.in_words(), LONGEST_TEXT) for k in order}
     lines = {k: SIZE_OF_LINE + len(str(escape(texts[k])).encode("utf-8", "replace")) for k in order}
     left = min(sum(lines.values()), ROOM_FOR_LINES)  # to keep for rules that are only listed
     views: list[RuleView] = []
@@ -353,12 +359,13 @@ def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
     return SIZE_OF_CARD + charts + 2 * len(escape(text)) + len(escape(sql or ""))
 
 
-def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
+def _clause(around: Distributions, clause: Clause, said: str, group: int) -> ClauseView:
+    """`said` is how it reads beside the others of its rule."""
     met = around.met(clause)
     outliers = int(met[group])
-    text = shortened(str(clause), LONGEST_TEXT)
+    text, beside = (shortened(words, LONGEST_TEXT) for words in (clause_in_words(clause), said))
     chart = around.chart(clause, group)
-    return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart)
+    return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart, beside)
 
 
 def rule_as_sql(summary: Summary, number: int) -> str | None:
@@ -405,8 +412,8 @@ def _missed(summary: Summary, coverage: Coverage, positive: int | None) -> Misse
         return None
     rules = summary.rules
     taken: list[tuple[int | None, str, int, int]] = [
-        (number + 1, shortened(str(rule), LONGEST_TEXT), int(coverage.first[number, positive]),
-         int(coverage.first[number].sum()))
+        (number + 1, shortened(rule.in_words(), LONGEST_TEXT),
+         int(coverage.first[number, positive]), int(coverage.first[number].sum()))
         for number, rule in enumerate(rules)
         if rule.label != rules.positive and coverage.first[number, positive]
     ]  # fmt: skip

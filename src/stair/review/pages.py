@@ -10,7 +10,7 @@ import numpy as np
 from stair.detect import names as detector_names
 from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
-from stair.export.text import METHOD_NAMES, percent, score_in_words
+from stair.export.text import METHOD_NAMES, floor_in_words, percent, score_in_words
 from stair.learn import METHODS
 from stair.local import LocalRuleSet
 from stair.report import clean, draw, environment, words
@@ -177,7 +177,9 @@ def headline(now: Now) -> str:
         return text
     if summary.floor_reached:
         return f"{text}, {score(summary)}"
-    return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
+    return (
+        f"{text}, {score(summary)}: the floor of {floor_in_words(summary.min_score)} is not reached"
+    )
 
 
 def done(now: Now, job: Job | None) -> str:
@@ -200,7 +202,10 @@ def score(summary: Summary) -> str:
     text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
     rules = summary.rules
     if isinstance(rules, LocalRuleSet):
-        text += f" (routed {rules.routed:.3f}, assigned {rules.assigned:.3f})"
+        routed, assigned = (
+            score_in_words(score, summary.min_score, 3) for score in (rules.routed, rules.assigned)
+        )
+        text += f" (routed {routed}, assigned {assigned})"
     return text
 
 
@@ -311,11 +316,11 @@ def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
     if revision.has_verdict and new.rows:
         text += f", {percent(new.precision)} right (now {percent(old.precision)})"
     if revision.has_verdict:
-        text += (
-            f". {changed.score_name} of all rules {changed.score:.3f} "
-            f"(now {revision.summary.score:.3f})"
+        then, now = (
+            score_in_words(each.score, each.min_score, 3) for each in (changed, revision.summary)
         )
-    return Preview(str(new.rule), text + ".")
+        text += f". {changed.score_name} of all rules {then} (now {now})"
+    return Preview(new.rule.in_words(), text + ".")
 
 
 def taking(review: Review, now: Now) -> str:

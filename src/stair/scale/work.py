@@ -222,6 +222,8 @@ def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
         found["bottoms"] = column.bottoms
     if isinstance(column.inner, Times):
         found["whole_days"] = column.inner.whole_days
+    elif column.inner.whole:
+        found["whole"] = True
     return found
 
 
@@ -229,7 +231,7 @@ def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
     name, attribute = found["name"], found["attribute"]
     if "values" in found:
         return Categories(name, attribute, tuple(found["values"])), tuple(found["stored"])
-    inner: Numbers | Times = Numbers(name, attribute)
+    inner: Numbers | Times = Numbers(name, attribute, found.get("whole", False))
     if "whole_days" in found:
         inner = Times(name, attribute, found["whole_days"])
     tops = tuple(found["tops"])

@@ -109,7 +109,7 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
     lines = [f"{source or 'data'}   {n_rows:,} rows: {tally}", ""]
     rows = [
         (
-            f"{number}  {saved.rules.label_name(rule.label)}: {rule}",
+            f"{number}  {saved.rules.label_name(rule.label)}: {rule.in_words()}",
             fine_percent(rule.rows / before if before else float("nan")),
             fine_percent(float(now)),
         )

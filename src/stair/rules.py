@@ -15,7 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair import notebook
-from stair.clauses import Among, Clause, Interval, Mentions, Period, objection, reason
+from stair.clauses import (
+    Among,
+    Clause,
+    Interval,
+    Mentions,
+    Period,
+    clause_in_words,
+    objection,
+    reason,
+    side_by_side,
+)
 from stair.errors import StairError, folded
 from stair.match import all_matches, first_match
 from stair.schema import Schema, Values
@@ -88,7 +98,12 @@ class Rule:
         return RuleSet((self,), (self.label,), schema, self.label, (0.0,)).covers(X)[:, 0]
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.clauses)) or "everything"
+        return " and ".join(side_by_side([*map(str, self.clauses)])) or "everything"
+
+    def in_words(self) -> str:
+        """For people to read: as `str`, with thousands separated."""
+        texts = [*map(clause_in_words, self.clauses)]
+        return " and ".join(side_by_side(texts)) or "everything"
 
     def __repr__(self) -> str:
         return f"Rule({self} -> {self.label})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stair.export.text import percent, score_in_words
+from stair.export.text import floor_in_words, percent, score_in_words
 from stair.report.content import KindView, Point, Report, RuleView
 from stair.report.telling import FEWEST as FEWEST
 from stair.report.told import beyond as beyond
@@ -58,7 +58,7 @@ def score(report: Report) -> str:
 
 
 def floor(report: Report) -> str:
-    return f"asked for more than {report.min_score:.2f}"
+    return f"asked for more than {floor_in_words(report.min_score)}"
 
 
 def kinds_above(report: Report) -> tuple[str, str]:
@@ -238,7 +238,7 @@ def learned(report: Report) -> str:
     last = report.steps[-1]
     text = (
         f"The rules were divided step by step, the cheapest split first, until {report.score_name} "
-        f"was above {report.min_score:.2f}. "
+        f"was above {floor_in_words(report.min_score)}. "
     )
     if last.total_length > report.total_length:
         text += (

@@ -6,7 +6,7 @@ folds of a sample, each on the rows that it was not learned from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from stair.labels import Labels
 from stair.learn import most_further
 from stair.objective import f1, score_of_classes
 from stair.rules import Label, Rule, RuleSet
-from stair.scale.census import Census
+from stair.scale.census import Census, worded
 from stair.scale.coding import Coder
 from stair.scale.draw import ONE_FOLD, Folds
 from stair.scale.rules import Learned
@@ -70,6 +70,12 @@ class Chosen(NamedTuple):
     kind: int | None = None
     one_more: Rule | None = None
     seen: tuple[tuple[int, int], ...] = ()  # of each rule, the rows and hits that are known of it
+
+    def worded(self, fractions: Collection[str]) -> Chosen:
+        """The same, where columns that are whole in a sample have fractions elsewhere."""
+        more = None if self.one_more is None else worded(self.one_more, fractions)
+        rules = tuple(worded(rule, fractions) for rule in self.rules)
+        return self._replace(rules=rules, one_more=more)
 
 
 class Aside(NamedTuple):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import value_order
 from stair.distill.given import Picked, one_more, pick
+from stair.figures import score_in_words
 from stair.groups import Groups
 from stair.io.frame import Frame
 from stair.kinds import FEWEST, kinds_to_learn
@@ -29,7 +30,7 @@ from stair.learn import TOO_FEW_KINDS, Certificate, Learner, check_rules, of_all
 from stair.objective import reaches, score_of_classes
 from stair.progress import Said
 from stair.rules import Label, Rule
-from stair.scale.census import Census
+from stair.scale.census import Census, typed
 from stair.scale.coding import Coded, Coder, Coding
 from stair.scale.counted import About, Aside, Chosen, figures_of, rows_and_hits
 from stair.scale.draw import Folds, Sample
@@ -148,6 +149,7 @@ class _Learning:
     left_out: dict[str, str] = field(default_factory=dict)
     seen: dict[str, set[object]] = field(default_factory=dict)  # the values of categories
     notes: dict[str, None] = field(default_factory=dict)  # in order, each once
+    fractions: set[str] = field(default_factory=set)  # columns that were whole in a sample
     n_passes: int = 1  # the labels are known
     n_rounds: int = 1
 
@@ -180,7 +182,10 @@ class _Learning:
         """One pass over all rows."""
         wanted = self.options.wanted(self.rows.names, self.rows.source)
         self.n_passes += 1
-        return self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
+        census = self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
+        self.fractions |= census.fractions
+        self.fields = typed(self.fields, self.fractions)
+        return census
 
     def count(self, rules: list[Rule], what: str) -> tuple[_Counted, Sample]:
         """One pass for some rules, which draws a sample."""
@@ -322,6 +327,7 @@ class _Learning:
             return self.gather(asked, "counting the rules that are chosen")
 
         about = self.about
+        found = [each.worded(self.fractions) for each in found]
         learned = figures_of(found, aside, about, gather, floor)
         is_whole = len(read.codes) == self.totals.sum()
         suspects = suspects_of(
@@ -424,7 +430,8 @@ def _by_rounds(known: _Learning, sample: Sample, validate: int | None, base: Lea
                 aim.take(known.choose(aim, counted, base, left()))
         best = [aim.best for aim in aims if aim.best is not None]
         length, score = sum(each.length for each in best), min(each.score for each in best)
-        known.say(f"round {known.n_rounds}, total length {length}, score {score:.3f} on all rows")
+        said = score_in_words(score, base.min_score, 3)
+        known.say(f"round {known.n_rounds}, total length {length}, score {said} on all rows")
         if left() == 0.0 or all(aim.is_done for aim in aims):
             break
     read = known.read(sample)

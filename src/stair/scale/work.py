@@ -231,6 +231,8 @@ def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
         found["bottoms"] = column.bottoms
     if isinstance(column.inner, Times):
         found["whole_days"] = column.inner.whole_days
+    elif column.inner.whole:
+        found["whole"] = True
     if column.sides != ANY_SIDE:
         found["sides"] = int(column.sides)
     return found
@@ -243,7 +245,7 @@ def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
         column = Categories(name, attribute, tuple(found["values"]), *more)
         return column, tuple(found["stored"])
     sides = Sides(found.get("sides", ANY_SIDE))
-    inner: Numbers | Times = Numbers(name, attribute, sides)
+    inner: Numbers | Times = Numbers(name, attribute, found.get("whole", False), sides)
     if "whole_days" in found:
         inner = Times(name, attribute, found["whole_days"], sides)
     tops = tuple(found["tops"])

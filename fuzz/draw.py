@@ -168,7 +168,8 @@ def _nasty_real(rng: Rng, n: int) -> tuple[str, Values]:
 
 
 def _infinite(rng: Rng, n: int) -> tuple[str, Values]:
-    return "real", _picked(rng, (math.inf, -math.inf, 0.0, 1.0, 2.5), n)
+    finite = (0.0, 1.0, 2.5) if rng.random() < 0.5 else (-7, 0, 3, 4, 120_000)
+    return "real", [float(x) for x in _picked(rng, (math.inf, -math.inf, *finite), n)]
 
 
 def _whole(rng: Rng, n: int) -> tuple[str, Values]:
@@ -292,7 +293,7 @@ def _mixed(rng: Rng, n: int) -> tuple[str, Values]:
 _FLAVOURS: dict[str, tuple[float, Callable[[Rng, int], tuple[str, Values]]]] = {
     "real": (10, _real),
     "nasty real": (4, _nasty_real),
-    "infinite": (0.3, _infinite),
+    "infinite": (1, _infinite),
     "whole": (6, _whole),
     "big whole": (3, _big_whole),
     "unsigned": (1, _unsigned),

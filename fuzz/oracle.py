@@ -348,7 +348,7 @@ def _place(axis: Document, value: Any) -> list[float]:
             (isinstance(value, str) and folded(term) in folded(value)) / math.sqrt(len(terms))
             for term in terms
         ]
-    if value is None:
+    if value is None or value in (math.inf, -math.inf):
         return [0.0]
     offset = (float(value) - axis["center"]) / axis["scale"]
     return [max(-LARGEST, min(LARGEST, offset))]

@@ -83,7 +83,7 @@ def cases(
         return array
 
     times = [np.datetime64(t, "us") for t in TIMES]
-    numbers = [*NUMBERS, 1e300] if huge else NUMBERS
+    numbers = [*NUMBERS, math.inf, -math.inf, *([1e300] if huge else [])]
     table = {
         names[0]: column(numbers, np.float64),
         names[1]: column([*WORDS, None], object),

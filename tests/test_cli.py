@@ -246,7 +246,10 @@ BAD = {
         "got --label and",
     ),
     "bad kind": (["payments.csv", "--label", "flagged", "--kind", "hour"], "expected COLUMN=KIND"),
-    "infinite": (["infinite.csv", "--label", "y"], '50% of "x" is infinite'),
+    "infinite": (
+        ["infinite.csv", "--detector", "ecod", "--exclude", "y"],
+        '"x" has infinite values, which no detector can judge by',
+    ),
 }
 
 

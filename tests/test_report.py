@@ -110,7 +110,7 @@ def _check(summary: Summary) -> None:
         same = [k for k, other in enumerate(rules) if other.label == rule.label]
         alone = [r for r in hits if [k for k in pencil.covering[r] if k in same] == [number]]
         assert (view.rows, view.hits, view.only) == (len(rows), len(hits), len(alone))
-        assert (view.text, view.length) == (str(rule), rule.length)
+        assert (view.text, view.length) == (rule.in_words(), rule.length)
         assert view.n_own == pencil.labels.count(rule.label)
         assert view.n_own + view.n_others == pencil.n
         group = rule.label if rules.positive is None else rules.positive

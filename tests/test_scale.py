@@ -520,8 +520,9 @@ def test_what_engines_cannot_do_is_said(tmp_path: Path) -> None:
         stair.summarize(pattern, labels="label", engine="abacus")
     frame["amount"] = np.where(frame["size"] > 2, np.inf, 1.0)
     pattern = files(frame.drop(columns="note"), tmp_path / "more")
-    with pytest.raises(stair.StairError, match='% of "amount" is infinite'):
-        stair.summarize(pattern, labels="label", engine="duckdb")
+    with pytest.raises(stair.StairError, match='"amount" has infinite numbers, which cannot be'):
+        stair.summarize(pattern, labels="label", engine="duckdb", method="stair",
+                        kinds={"amount": "category"})  # fmt: skip
 
 
 def test_a_row_group_need_not_fit(tmp_path: Path) -> None:

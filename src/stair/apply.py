@@ -109,7 +109,7 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
     lines = [f"{source or 'data'}   {n_rows:,} rows: {tally}", ""]
     rows = [
         (
-            f"{number}  {saved.rules.label_name(rule.label)}: {rule}",
+            f"{number}  {saved.rules.label_name(rule.label)}: {rule.in_words()}",
             fine_percent(rule.rows / before if before else float("nan")),
             fine_percent(float(now)),
         )
@@ -138,7 +138,7 @@ def agreement_table(saved: SavedRules, judged: Judged, width: int) -> str:
             if rule.label == label:
                 total = rules.totals[rules.classes.index(label)]
                 then = (rule.precision, rules.share(rule), f1(rule.hits, rule.rows, total))
-                rows.append((f"{number}  {rule}", *_moved(then, own)))
+                rows.append((f"{number}  {rule.in_words()}", *_moved(then, own)))
     head = (f"Beside {judged.name}, learned → now", "precision", "recall", "F1")
     lines = ["", *fit(head, rows, width)]
     if rules.positive is None and not kinds:

@@ -9,20 +9,24 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
+Numeral: TypeAlias = Callable[[float], str]  # how a number is written
 
 BEGINNING: Final = np.datetime64(-(2**63) + 1, "us")  # the one before it means "not a time"
 END: Final = np.datetime64(2**63 - 1, "us")
 
 # How many categories a sentence lists before it says how many more there are.
 LISTED: Final = 6
+
+# Doubles from here on are whole numbers, but not all of them: nobody counts in steps of one there.
+IN_STEPS: Final = 2**53
 
 _ASCII_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(ord("A"), ord("Z") + 1)})
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.\-/%#]*")
@@ -40,6 +44,17 @@ def number_in_words(value: float) -> str:
     if isinstance(value, int | np.integer):
         return str(int(value))
     return repr(float(value)).removesuffix(".0")
+
+
+def separated(value: float) -> str:
+    """The same for people: thousands are separated from five digits on, so that years stay years
+    and 10,000 can be read."""
+    text = number_in_words(value)
+    whole, point, rest = text.partition(".")
+    digits = whole.removeprefix("-")
+    if not digits.isdigit() or len(digits) < 5:
+        return text
+    return f"{'-' * (whole != digits)}{int(digits):,}{point}{rest}"
 
 
 def value_in_words(value: Any) -> str:
@@ -70,17 +85,19 @@ def _is_missing(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """low < x ≤ high; `missing` says whether a missing value is covered too.
+    """low < x ≤ high; `missing` says whether a missing value is covered too, and `whole` that the
+    column had whole numbers alone when the rules were learned: it is read so, and compared alike.
 
-    An infinite bound is none: it keeps nothing out. Whole numbers beyond 2**53 are ints, so that
-    every comparison is exact. An interval that is covered by missing values alone has
-    low = high = ∞.
+    An infinite bound is none: it keeps nothing out, and infinite values lie beyond every finite
+    one. Whole numbers beyond 2**53 are ints, so that every comparison is exact. An interval that
+    is covered by missing values alone has low = high = ∞.
     """
 
     feature: str
     low: float = -math.inf
     high: float = math.inf
     missing: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if type(self.low) is not float or type(self.high) is not float:
@@ -100,7 +117,7 @@ class Interval:
 
     @property
     def n_bounds(self) -> int:
-        """How many numbers a person has to read."""
+        """How many numbers it compares with."""
         return math.isfinite(self.low) + math.isfinite(self.high)
 
     @property
@@ -116,26 +133,52 @@ class Interval:
     def __and__(self, other: Interval) -> Interval:
         """Both at once."""
         low, high = max(self.low, other.low), min(self.high, other.high)
-        return Interval(self.feature, low, high, self.missing and other.missing)
+        both = self.missing and other.missing
+        return Interval(self.feature, low, high, both, self.whole or other.whole)
 
     def __str__(self) -> str:
+        return self.in_words(number_in_words)
+
+    def in_words(self, number: Numeral) -> str:
+        """The clause, with its numbers as they are to be written."""
         name = name_in_words(self.feature)
         if self.only_missing:
             return f"{name} is missing" if self.missing else f"{name} is impossible"
-        low, high = number_in_words(self.low), number_in_words(self.high)
-        if self.n_bounds == 2:
-            text = f"{low} < {name} ≤ {high}"
-        elif math.isfinite(self.low):
-            text = f"{name} > {low}"
-        elif math.isfinite(self.high):
-            text = f"{name} ≤ {high}"
-        else:
+        if not self.n_bounds:
             return f"{name} is anything" if self.missing else f"{name} is not missing"
+        text = f"{name} {wanted}" if (wanted := self._wanted(number)) else (
+            f"{number(self.low)} < {name} ≤ {number(self.high)}"
+        )  # fmt: skip
         return f"{text} or missing" if self.missing else text
+
+    def _wanted(self, number: Numeral) -> str:
+        """What is asked of a number behind its name; empty where its name is in the middle."""
+        first, last = self._ends()
+        if first is not None and last is not None:
+            return (
+                f"= {number(first)}" if first == last else f"is {number(first)} to {number(last)}"
+            )
+        if self.n_bounds == 2:
+            return ""
+        if math.isfinite(self.low):
+            return f"> {number(self.low)}" if first is None else f"≥ {number(first)}"
+        return f"≤ {number(self.high if last is None else last)}"
+
+    def _ends(self) -> tuple[int | None, int | None]:
+        """The least and the largest whole number inside, where that is how people read it; one that
+        no bound sets is None, and so are both where no whole number is inside."""
+        bounds = [b for b in (self.low, self.high) if math.isfinite(b)]
+        if not self.whole or any(type(b) is float and abs(b) >= IN_STEPS for b in bounds):
+            return None, None
+        first = math.floor(self.low) + 1 if math.isfinite(self.low) else None
+        last = math.floor(self.high) if math.isfinite(self.high) else None
+        if first is not None and last is not None and first > last:
+            return None, None
+        return first, last
 
     def value_in_words(self, value: Any) -> str | None:
         """A value as a person reads it, None where it is missing."""
-        return None if _is_missing(value) else number_in_words(value)
+        return None if _is_missing(value) else separated(value)
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -473,6 +516,18 @@ def add_clause(
     return {**known, group: clause if same is None else same & clause}
 
 
+def clause_in_words(clause: Clause) -> str:
+    """A clause for people to read: as `str`, with thousands separated."""
+    return clause.in_words(separated) if isinstance(clause, Interval) else str(clause)
+
+
+def side_by_side(texts: Sequence[str]) -> list[str]:
+    """Clauses' texts as they stand in a conjunction: "or missing" in brackets, but alone."""
+    if len(texts) < 2:
+        return list(texts)
+    return [f"({text})" if text.endswith(" or missing") else text for text in texts]
+
+
 def reason(clause: Clause, value: Any) -> str:
     """The clause with the value that met it: "amount 5200 > 4180"."""
     name = name_in_words(clause.attribute)
@@ -486,7 +541,9 @@ def reason(clause: Clause, value: Any) -> str:
         return f"{name} {joint} {here}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
-    wanted = _wanted(clause)
+    wanted = _wanted(_as_compared(clause, value))
+    if wanted == f"= {here}":
+        return f"{name} {wanted}"
     return f"{name} {here}{',' if wanted.startswith('not') else ''} {wanted}"
 
 
@@ -497,15 +554,30 @@ def objection(clause: Clause, value: Any) -> str:
     if here is None:
         return f"{name} is missing, not {_wanted(clause)}"
     joint = "" if not isinstance(clause, Among) else " in" if clause.of else " ="
-    return f"{name}{joint} {here}, not {_wanted(clause)}".replace("not not ", "")
+    wanted = _wanted(_as_compared(clause, value))
+    return f"{name}{joint} {here}, not {wanted}".replace("not not ", "")
+
+
+def _as_compared(clause: Clause, value: Any) -> Clause:
+    """Where a fraction comes to a column of whole numbers, their words would not explain it."""
+    if isinstance(clause, Interval) and clause.whole and has_fraction(value):
+        return replace(clause, whole=False)
+    return clause
+
+
+def has_fraction(number: float) -> bool:
+    """Whether a number that is there is no whole one; an infinite one has no fraction."""
+    return isinstance(number, float) and math.isfinite(number) and not number.is_integer()
 
 
 def _wanted(clause: Clause) -> str:
     """What the clause asks of its attribute, without the attribute's name."""
     if isinstance(clause, Among | Mentions):
         return clause._wanted()
+    if isinstance(clause, Interval) and clause.n_bounds and (wanted := clause._wanted(separated)):
+        return f"in {wanted.removeprefix('is ')}" if wanted.startswith("is ") else wanted
     name = name_in_words(clause.feature)
-    if clause.n_bounds == 2:
+    if clause.n_bounds == 2:  # no thousands are separated between these brackets
         low, rest = str(clause).split(f" < {name} ≤ ")
         return f"in ({low}, {rest.removesuffix(' or missing')}]"
     return str(clause).removeprefix(name).strip().removeprefix("is ").removesuffix(" or missing")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Among, Clause, Interval, Mentions, Period
-from stair.decimals import shortest_between
+from stair.decimals import LARGEST, shortest_between
 from stair.names import name_order
 
 # A category that fewer rows than this have is rare: its name is a memory of these rows.
@@ -37,6 +37,15 @@ class Lists(NamedTuple):
 
 
 LISTS: Final = Lists()
+
+# The code of what is infinite: beyond every other number, and still one to reckon with.
+FAR: Final = LARGEST
+
+
+def near(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers as codes: infinite ones as far as numbers go. The least of all doubles is no longer
+    told apart from −∞ then, as no bound between them is a number either."""
+    return np.clip(numbers, -FAR, FAR) if np.isinf(numbers).any() else numbers
 
 
 def _tell_something(
@@ -85,10 +94,14 @@ def namable(
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A column of numbers, whose codes are the numbers themselves."""
+    """A column of numbers, whose codes are the numbers themselves; infinite ones are ±`FAR`.
+
+    `whole` where every number that is there is whole: then cuts are whole numbers too.
+    """
 
     name: str
     attribute: int
+    whole: bool = False
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -97,10 +110,17 @@ class Numbers:
         `above` is ∞ where only missing values lie above; `missing_left` is None where the rows
         have no missing values, and then neither side speaks of them.
         """
-        at = shortest_between(below, above) if math.isfinite(above) else math.inf
-        left = Interval(self.name, high=at, missing=missing_left is True)
-        right = Interval(self.name, low=at, high=math.inf, missing=missing_left is False)
+        at = self.bound_between(below, above) if math.isfinite(above) else math.inf
+        left = Interval(self.name, high=at, missing=missing_left is True, whole=self.whole)
+        right = Interval(self.name, low=at, missing=missing_left is False, whole=self.whole)
         return left, right
+
+    def bound_between(self, below: float, above: float) -> float:
+        """The number in [below, above) that a person would choose."""
+        at = shortest_between(below, above)
+        if not self.whole or float(at).is_integer():
+            return at
+        return math.floor(at)  # what is below is whole, and stays below
 
 
 @dataclass(frozen=True, slots=True)

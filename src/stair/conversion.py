@@ -39,6 +39,8 @@ NETWORKS: Final[Mapping[Part, int]] = {"/8": 1, "/16": 2, "/24": 3}
 
 # Whole numbers up to here are exact as 64-bit floats.
 EXACT: Final = 2**53
+# Of so many numbers one is a fraction mostly, where any of a column is.
+A_FEW: Final = 1000
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
@@ -125,6 +127,27 @@ def is_missing(raw: Array) -> NDArray[np.bool_]:
     elif raw.dtype.kind == "O":
         missing[:] = [v is None or v != v for v in raw.tolist()]
     return missing
+
+
+def are_whole(numbers: Array) -> bool:
+    """Whether all numbers that are there are whole, as rules compare them; a few tell mostly."""
+    if numbers.dtype.kind in "iu":
+        return True
+    if numbers.dtype.kind == "O":
+        return all(float(v).is_integer() for v in numbers.tolist() if v is not None)
+    if len(numbers) > A_FEW and count_fractions(numbers[:A_FEW]):
+        return False
+    known = numbers[~np.isnan(numbers)]
+    return bool(known.size) and not (np.isinf(known).any() or count_fractions(known))
+
+
+def count_fractions(numbers: Array) -> int:
+    """How many numbers are neither whole nor infinite nor missing."""
+    if numbers.dtype.kind in "iu":
+        return 0
+    if numbers.dtype.kind == "O":
+        return sum(type(v) is float and v - v == 0 and v % 1 != 0 for v in numbers.tolist())
+    return int(np.count_nonzero(np.isfinite(numbers) & (numbers != np.rint(numbers))))
 
 
 def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:

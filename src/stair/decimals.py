@@ -7,20 +7,26 @@ the shortest decimal in [a, b), so that what is shown is exactly what is compare
 from __future__ import annotations
 
 import math
+import sys
 from typing import Final
 
 # Beyond these nobody reads the digits of a number, and rounding could overflow.
 TINY: Final = 1e-290
 HUGE: Final = 1e290
+LARGEST: Final = sys.float_info.max
 
 
 def shortest_between(a: float, b: float) -> float:
     """The decimal in [a, b) with the fewest significant digits, then the fewest decimals.
 
-    Of several equally short ones the nearest to the middle, and of two as near the lower.
+    Of several equally short ones the nearest to the middle, and of two as near the lower. What
+    reaches as far as numbers go has no middle: there it is 0, or the power of ten that is next to
+    the other end.
     """
     if not a < b:
         raise ValueError(f"there is no number in [{a}, {b})")
+    if abs(a) >= LARGEST or abs(b) >= LARGEST:
+        return _far_out(a, b)
     if isinstance(a, int) and isinstance(b, int) and max(-a, b) > 2**53:
         return _roundest_whole(a, b)
     middle = a / 2 + b / 2
@@ -40,6 +46,14 @@ def shortest_between(a: float, b: float) -> float:
         if choices:
             return min(choices, key=lambda c: (_decimals(c), abs(c - middle), c)) + 0.0
     return a
+
+
+def _far_out(a: float, b: float) -> float:
+    if a <= 0 < b:
+        return 0.0
+    end = a if a > 0 else -b  # the end to stay near, seen from 0
+    powers = [10.0**k for k in range(math.floor(math.log10(end or 1.0)), 309)]
+    return next(((p if a > 0 else -p) for p in powers if a <= (p if a > 0 else -p) < b), a)
 
 
 def _roundest_whole(a: int, b: int) -> int:

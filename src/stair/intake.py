@@ -316,6 +316,11 @@ def _matrix(
             column[is_missing(array)] = np.nan
         else:
             column = array.astype(np.float64)
+        if np.isinf(column).any():
+            raise StairError(
+                f'"{name}" has infinite values, which no detector can judge by; replace them, or '
+                f"leave the column out with --exclude {name} (exclude=[...])"
+            )
         gone = np.isnan(column)
         if gone.all() and len(column):
             raise StairError(f'"{name}" has no value in any row, so a detector cannot judge by it')

@@ -15,6 +15,7 @@ from stair.columns import LISTS, Lists
 from stair.distill import Effort, Further, distill
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
+from stair.figures import score_in_words
 from stair.grow import Step, grow, leaves_of
 from stair.kinds import FEWEST, Kind, learn_kinds
 from stair.labels import Labels
@@ -218,7 +219,9 @@ class Learner:
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             positive=self.labels.positive,
-            on_step=lambda s: self.say(f"learning: {s.n_rules} rules, score {s.score:.3f}"),
+            on_step=lambda s: self.say(
+                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.min_score, 3)}"
+            ),
         )
         return leaves_of(growth, engine.unit), growth.root.label, tuple(growth.steps)
 

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.alike import Alike, merged
-from stair.clauses import number_in_words, value_in_words
+from stair.clauses import number_in_words, side_by_side, value_in_words
 from stair.columns import Term
 from stair.decimals import shortest_between
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
+from stair.figures import percent
 from stair.grow import grow
 from stair.local import LocalRuleSet, Partition
 from stair.match import first_match
@@ -166,7 +167,7 @@ def _short_rule(data: Alike, inside: NDArray[np.bool_]) -> str | None:
         outside, hits = node.group.counts
         score = f1(hits, hits + outside, n_inside)
         if node.label == 1 and score > best:
-            best, words = score, " and ".join(map(str, node.clauses()))
+            best, words = score, " and ".join(side_by_side([*map(str, node.clauses())]))
     return words
 
 
@@ -188,14 +189,15 @@ def _difference(
         return size, f"{name} around {_rounded(here)} (elsewhere {_rounded(there)})"
     if kind == "category":
         values = [v for v in dict.fromkeys(array.tolist()) if v is not None]
-        shares = [
+        by_value = [
             (float((array[inside] == v).mean()), float((array[~inside] == v).mean()), v)
             for v in values
         ]
-        if not shares:
+        if not by_value:
             return None
-        here, there, value = max(shares, key=lambda s: s[0] - s[1])
-        return here - there, f"{name} {value_in_words(value)} in {here:.0%} (elsewhere {there:.0%})"
+        here, there, value = max(by_value, key=lambda s: s[0] - s[1])
+        shares = f"in {percent(here)} (elsewhere {percent(there)})"
+        return here - there, f"{name} {value_in_words(value)} {shares}"
     return None
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stair.charts import Bar, Histogram
 from stair.errors import StairError, option
-from stair.export.text import percent
+from stair.export.text import percent, score_in_words
 from stair.lettering import Word, side_by_side, width_of
 from stair.local import LocalRuleSet
 from stair.report.told import beyond, on_the_frontier, taken
@@ -117,7 +117,7 @@ def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
     wrong_name = "inliers" if positive is not None else "other rows"
     axes.barh(places, hits, color=OUTLIER, height=0.62, label=right_name)
     axes.barh(places, wrong, left=hits, color=INLIER, height=0.62, label=wrong_name)
-    names = [f"{number}  {_shortened(_plain(str(each.rule)), 60)}" for number, each in shown]
+    names = [f"{number}  {_shortened(_plain(each.rule.in_words()), 60)}" for number, each in shown]
     axes.set_yticks(list(places), names, fontsize=8)
     for place, (_, each) in zip(places, shown, strict=True):
         text = f" {percent(each.precision)} right"
@@ -205,7 +205,8 @@ def plot_frontier(
         axes.plot(*zip(chosen, more, strict=True), color=INLIER, linewidth=1.0, linestyle="--")
     if chosen is not None:
         axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
-        text = f"length {chosen[0]:g}, {summary.score_name} {chosen[1]:.3f}"
+        score = score_in_words(chosen[1], summary.min_score, 3)
+        text = f"length {chosen[0]:g}, {summary.score_name} {score}"
         corner = {"xy": (0.98, 0.05), "xycoords": "axes fraction", "ha": "right"}
         axes.annotate(text, color=OUTLIER, fontsize=8, **corner)  # where no curve goes
     axes.set_xlabel(f"total length of {which} rules")

@@ -15,8 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair import notebook
-from stair.clauses import Among, Clause, Interval, Mentions, Period, objection, reason
+from stair.clauses import (
+    Among,
+    Clause,
+    Interval,
+    Mentions,
+    Period,
+    clause_in_words,
+    objection,
+    reason,
+    side_by_side,
+)
 from stair.errors import StairError, folded
+from stair.figures import fine_percent
 from stair.match import all_matches, first_match
 from stair.schema import Schema, Values
 
@@ -88,7 +99,12 @@ class Rule:
         return RuleSet((self,), (self.label,), schema, self.label, (0.0,)).covers(X)[:, 0]
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.clauses)) or "everything"
+        return " and ".join(side_by_side([*map(str, self.clauses)])) or "everything"
+
+    def in_words(self) -> str:
+        """For people to read: as `str`, with thousands separated."""
+        texts = [*map(clause_in_words, self.clauses)]
+        return " and ".join(side_by_side(texts)) or "everything"
 
     def __repr__(self) -> str:
         return f"Rule({self} -> {self.label})"
@@ -99,7 +115,8 @@ class Rule:
             figures = (
                 f"{self.rows:,.6g} row{'s' * (self.rows != 1)}, {_share(self.precision)} right"
             )
-        return notebook.sentence(map(str, self.clauses), str(self.label), figures)
+        texts = side_by_side([*map(clause_in_words, self.clauses)])
+        return notebook.sentence(texts, str(self.label), figures)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -307,7 +324,7 @@ class RuleSet:
 
     def _repr_html_(self) -> str:
         rows = [
-            (str(k), str(rule), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
+            (str(k), rule.in_words(), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
              _share(rule.precision))
             for k, rule in enumerate(self.rules[:MOST_SHOWN], start=1)
         ]  # fmt: skip
@@ -365,7 +382,7 @@ def one_row(row: Any, schema: Schema) -> Any:
 
 def _share(share: float) -> str:
     """A share as a person reads it, and nothing where there is none; never rounded up to all."""
-    return "" if math.isnan(share) else f"{math.floor(share * 1000) / 1000:.1%}"
+    return "" if math.isnan(share) else fine_percent(share)
 
 
 def _plain(value: Any) -> Any:

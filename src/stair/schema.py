@@ -26,6 +26,7 @@ from stair.conversion import (
     as_networks,
     as_numbers,
     as_times,
+    count_fractions,
     part_of,
     type_of_values,
 )
@@ -68,6 +69,11 @@ class Field:
         elif self.type not in types:
             raise ValueError(f"a {self.kind} has no values of the type {self.type!r}")
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers were whole when the rules were learned: rules are worded so then."""
+        return self.kind == "number" and (self.type == "whole" or self.part == "hour")
+
     def spelled(self, truth: bool) -> str:
         """How true or false is written where text was learned: as it was then, else in lower
         case."""
@@ -82,9 +88,9 @@ class Values(dict[str, Array]):
 
     Numbers are float64 (NaN: missing), but where whole numbers beyond 2**53 occur: int64, uint64,
     or Python's own numbers and None. Times are datetime64[us]; categories and texts are Python
-    values and None. `unread` counts what could not be brought to the learned type, and `unseen`
-    the values of categories that did not occur when the rules were learned; `notes` say so in
-    sentences.
+    values and None. `unread` counts what could not be brought to the learned type, `unseen` the
+    values of categories that did not occur when the rules were learned, and `fractions` those in
+    columns that had whole numbers then; `notes` say so in sentences.
     """
 
     def __init__(
@@ -94,11 +100,13 @@ class Values(dict[str, Array]):
         unread: Mapping[str, int] | None = None,
         unseen: Mapping[str, int] | None = None,
         notes: Iterable[str] = (),
+        fractions: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(arrays)
         self.n_rows = n_rows
         self.unread = dict(unread or {})
         self.unseen = dict(unseen or {})
+        self.fractions = dict(fractions or {})
         self.notes = tuple(notes)
 
     def take(self, rows: NDArray[Any]) -> Values:
@@ -126,9 +134,10 @@ class Schema:
     columns: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
-    def of_numbers(cls, names: Iterable[str]) -> Schema:
-        """A table of plain numbers."""
-        return cls(tuple(Field(name, "number", name) for name in names))
+    def of_numbers(cls, names: Iterable[str], whole: Collection[str] = ()) -> Schema:
+        """A table of plain numbers; some columns have whole ones alone."""
+        types = {True: "whole", False: "real"}
+        return cls(tuple(Field(n, "number", n, type=types[n in whole]) for n in names))
 
     @classmethod
     def of_clauses(cls, names: Iterable[str], clauses: Iterable[Clause]) -> Schema:
@@ -137,7 +146,7 @@ class Schema:
         for clause in clauses:
             name = clause.feature
             if isinstance(clause, Interval):
-                found[name] = Field(name, "number", name)
+                found[name] = Field(name, "number", name, type="whole" if clause.whole else "real")
             elif isinstance(clause, Period):
                 found[name] = Field(name, "time", name)
             elif isinstance(clause, Among):
@@ -219,6 +228,7 @@ class Schema:
         arrays: dict[str, Array] = {}
         unread: dict[str, int] = {}
         unseen: dict[str, int] = {}
+        fractions: dict[str, int] = {}
         said: dict[str, None] = {}  # in order, each once
         for each in fields:
             raw, was = _column(each, frame)
@@ -236,7 +246,13 @@ class Schema:
                 unseen[each.source] = n_unseen
                 words = _rows(n_unseen, each.source, "new")
                 said[f"{words}: never seen when the rules were learned"] = None
-        return Values(arrays, frame.n_rows, unread, unseen, said)
+            n_fractions = count_fractions(array) if each.is_whole and not strict else 0
+            if n_fractions:
+                fractions[each.source] = n_fractions
+                no_whole = "no whole number" if n_fractions == 1 else "no whole numbers"
+                words = _rows(n_fractions, each.source, no_whole)
+                said[f"{words}, as all were when the rules were learned"] = None
+        return Values(arrays, frame.n_rows, unread, unseen, said, fractions)
 
     def _by_place(self, table: Array, fields: Sequence[Field]) -> Any:
         """The columns of these fields, by name; the array itself where none is needed."""

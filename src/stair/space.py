@@ -50,7 +50,8 @@ class Axis:
         return len(self.values) if self.kind in ("category", "text") else 1
 
     def place(self, array: NDArray[Any]) -> Matrix:
-        """Coordinates (rows × width); a missing number lies at the center."""
+        """Coordinates (rows × width); a missing number lies at the center, and so does an infinite
+        one, from which nothing else is nearer than another."""
         if self.kind == "category":
             clauses = [Among(self.feature, (value,)) for value in self.values]
             cell, allowed = Among.cells(clauses, array)
@@ -64,7 +65,10 @@ class Axis:
             numbers[np.isnat(times)] = math.nan
         else:
             numbers = np.asarray(array, dtype=np.float64)
-        return np.nan_to_num((numbers - self.center) / self.scale)[:, None]
+        with np.errstate(over="ignore"):  # as far as numbers go is far enough
+            placed = np.nan_to_num((numbers - self.center) / self.scale)
+        placed[np.isinf(numbers)] = 0.0
+        return placed[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +129,19 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
     """A number or time by its median and interquartile range; one that is as good as zero scales
     by 1: libraries divide by multiplying with the inverse, which is infinite for the least ones."""
     plain = Axis(name, kind).place(array)[:, 0]
-    gone = np.isnat(array) if kind == "time" else np.isnan(np.asarray(array, dtype=np.float64))
+    if kind == "time":
+        gone = np.isnat(array)
+    else:
+        gone = ~np.isfinite(np.asarray(array, dtype=np.float64))
     seen = plain[~gone]
     if not seen.size:
         return Axis(name, kind)
-    low, center, high = np.percentile(seen, [25, 50, 75])
     peak = float(np.abs(seen).max())
     if peak > LARGE:  # no difference may be infinite, and no square of one
-        center, low, high = 0.0, low / 2, high / 2
+        low, high = 2.0 * np.percentile(seen / 4.0, [25, 75])
+        center = 0.0
+    else:
+        low, center, high = np.percentile(seen, [25, 50, 75])
     scale = float(high - low)
     return Axis(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
 

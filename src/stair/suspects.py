@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stair.clauses import name_in_words
 from stair.conversion import is_missing
 from stair.evidence import RuleEvidence
+from stair.figures import score_in_words
 from stair.objective import f1
 from stair.rules import RuleSet
 from stair.schema import Schema, Values
@@ -56,13 +57,10 @@ def _too_good(
         if alone >= TOO_GOOD:
             name = name_in_words(each.rule.clauses[0].attribute)
             yield (
-                f"rule {number} is all that there is to {wanted[place]} (F1 {_shown(alone)}); if "
+                f"rule {number} is all that there is to {wanted[place]} "
+                f"(F1 {score_in_words(alone, TOO_GOOD)}); if "
                 f"{name} was made from the verdict, or after it, leave it out"
             )
-
-
-def _shown(score: float) -> str:
-    return "1" if score == 1.0 else f"{score:.4f}".rstrip("0")
 
 
 def _copies(

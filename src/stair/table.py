@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stair.clauses import folded, value_order
 from stair.columns import (
+    FAR,
     LISTS,
     Absence,
     Binned,
@@ -30,6 +31,7 @@ from stair.columns import (
     Term,
     Times,
     namable,
+    near,
 )
 from stair.conversion import (
     EXACT,
@@ -37,6 +39,7 @@ from stair.conversion import (
     NETWORKS,
     TIME_PARTS,
     Part,
+    are_whole,
     is_missing,
     marked_numbers,
     network_of,
@@ -297,24 +300,24 @@ class Table:
 
 
 def read_to_learn(schema: Schema, frame: Frame) -> Values:
-    """The values of a table to learn from, whose types are the schema's own. Infinite numbers are
-    refused."""
+    """The values of a table to learn from, whose types are the schema's own."""
     values = schema.read(frame, strict=True)
     for field in schema.fields:
-        array = values[field.name]
-        if array.dtype.kind == "O":
-            array = np.array([v for v in array.tolist() if type(v) is float], dtype=np.float64)
-        elif array.dtype.kind != "f":
-            continue
-        infinite = int(np.isinf(array).sum())
-        if infinite:
-            part = infinite / values.n_rows
-            share = f"{part:.0%}" if part >= 0.01 else "some"
-            raise StairError(
-                f'{share} of "{field.name}" is infinite. Replace it or leave the column out '
-                f"with {option('exclude', field.name)}."
-            )
+        if field.kind == "category" and any(_is_infinite(v) for v in set(values[field.name])):
+            raise no_category(field.name)
     return values
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float) and math.isinf(value)
+
+
+def no_category(name: str) -> StairError:
+    """Categories are named, and written down everywhere; infinity has no such name."""
+    return StairError(
+        f'"{name}" has infinite numbers, which cannot be categories; read it as numbers, or '
+        "replace them first"
+    )
 
 
 def encode(
@@ -345,7 +348,8 @@ def encode(
         array, name = values[field.name], field.name
         if field.kind == "number":
             gone = is_missing(array)
-            add(*_ranked(Numbers(name, attribute), array, gone))
+            whole = field.is_whole and are_whole(array)  # more rows may have more than a sample
+            add(*_ranked(Numbers(name, attribute, whole), array, gone))
             if list_codes and field.type == "whole" and field.part is None:
                 numbers, code = _number_codes(array, gone)
                 n_rows = np.bincount(code[~gone].astype(np.intp), minlength=len(numbers))
@@ -411,14 +415,15 @@ def _ranked(
 ) -> tuple[Column, NDArray[np.float64]]:
     """Numbers as their own codes where float64 holds them exactly, else by their rank."""
     if numbers.dtype.kind == "f":
-        return column, numbers
+        return column, near(numbers)
     known = numbers[~missing]
     code = np.full(len(numbers), math.nan)
-    if not len(known) or max(int(known.max()), -int(known.min())) <= EXACT:
+    ends = known[[known.argmin(), known.argmax()]].tolist() if len(known) else ()
+    if all(abs(end) <= EXACT for end in ends):
         code[~missing] = known.astype(np.float64)
         return column, code
     distinct, code[~missing] = np.unique(known, return_inverse=True)
-    each = tuple(distinct.tolist())
+    each = tuple(max(-FAR, min(FAR, value)) for value in distinct.tolist())
     return Binned(column, each, each), code
 
 

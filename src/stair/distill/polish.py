@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause, Interval, Period
-from stair.columns import Binned, Categories, Numbers, Times
+from stair.clauses import IN_STEPS, Among, Clause, Interval, Period
+from stair.columns import FAR, Binned, Categories, Numbers, Times
 from stair.distill.cells import Bins, Box, Cells
 
 # A bound may lie from the first code to before the second; None where it may go.
@@ -155,24 +155,38 @@ def _interval(
             return None
         clause = every
         if low is not None:
-            clause &= _cut_within(column, low)[1]
+            clause &= _above(column, low)
         if high is not None:
             clause &= _cut_within(column, high)[0]
     found: Interval | Period = replace(clause, missing=missing)
     return found
 
 
+def _above(column: Numbers | Times | Binned, gap: tuple[float, float]) -> Any:
+    """The upper side of a cut. Of whole numbers a person reads the first inside, so that is the
+    one to be short."""
+    a, b = gap
+    if not isinstance(column, Numbers) or not column.whole or max(abs(a), abs(b)) >= IN_STEPS:
+        return _cut_within(column, gap)[1]
+    clause = _cut_within(column, (a + 1, b + 1))[1]
+    return replace(clause, low=clause.low - 1)
+
+
 def _cut_within(column: Numbers | Times | Binned, gap: tuple[float, float]) -> Any:
     """A cut in the inner part of the gap, where that part holds a number.
 
-    Times and whole numbers that are ranked stay whole: beyond 2**53 nothing else is exact.
+    Times and whole numbers stay whole. A gap that reaches as far as numbers go has no inner part.
     """
     a, b = gap
     if isinstance(column, Binned):
         a, b, column = column.tops[int(a)], column.bottoms[int(b)], column.inner
     elif isinstance(column, Times):
         a, b = int(a), int(b)
-    if isinstance(a, int) and isinstance(b, int):
+    if max(abs(a), abs(b)) >= FAR:
+        return column.cut(a, b, None)
+    if (isinstance(a, int) and isinstance(b, int)) or (
+        isinstance(column, Numbers) and column.whole
+    ):
         margin: float = (b - a) // round(1 / INNER)
     else:
         margin = INNER * (b / 2 - a / 2) * 2

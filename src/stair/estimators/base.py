@@ -20,8 +20,9 @@ from sklearn.utils.validation import (
 )
 
 from stair.columns import Numbers
-from stair.conversion import EXACT
+from stair.conversion import EXACT, are_whole
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
+from stair.figures import score_in_words
 from stair.io import Frame, from_object
 from stair.labels import outlier_of_two
 from stair.names import in_name_order
@@ -94,10 +95,11 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return encode(self._schema, values, labels)
         names = self._names()
         order = in_name_order(names)
-        columns = tuple(Numbers(names[j], j) for j in order)
+        whole = [name for j, name in enumerate(names) if are_whole(values[:, j])]
+        columns = tuple(Numbers(names[j], j, names[j] in whole) for j in order)
         matrix = values if order == sorted(order) else values[:, order]
         by_name = Values({name: values[:, j] for j, name in enumerate(names)}, len(values))
-        return Table(Schema.of_numbers(names), columns, matrix, by_name)
+        return Table(Schema.of_numbers(names, whole), columns, matrix, by_name)
 
     def _learned(self, rules: RuleSet, score: float) -> Self:
         self.rules_, self.score_ = rules, score
@@ -205,7 +207,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
-            f"{what} {self.score_:.3f} is the best that was found "
+            f"{what} {score_in_words(self.score_, self.min_score, 3)} is the best that was found "
             f"(asked for more than {self.min_score:g}); kept them anyway"
         )
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from stair.engines.memory import MemoryEngine
 from stair.errors import OutlierGuessed, StairError, spoken
 from stair.estimators.base import TreeClassifier, check_count, check_random_state
+from stair.figures import score_in_words
 from stair.grow import grow, leaves_of
 from stair.rules import Leaf
 from stair.seeds import seed_of
@@ -166,7 +167,8 @@ class Stair(TreeClassifier):
         if self.max_total_length is not None:
             limits.append(f"a total length of at most {self.max_total_length}")
         what = "F1" if self._positive is not None else "accuracy"
+        score = score_in_words(self.score_, self.min_score, 3)
         return (
-            f"{what} {self.score_:.3f} is the best that was found with rules of "
+            f"{what} {score} is the best that was found with rules of "
             f"{' and '.join(limits)} (asked for more than {self.min_score:g}); kept them anyway"
         )

@@ -218,6 +218,8 @@ def _clause_to_json(clause: Clause) -> dict[str, Any]:
         for key, time in bounded.items():
             found[key] = None if time in free else str(time)
         return {**found, "missing": clause.missing}
+    if clause.whole:  # what other columns have is written as it always was
+        found["whole"] = True
     if clause.only_missing:
         return {**found, "only": "missing numbers", "missing": clause.missing}
     for key, bound in (("above", clause.low), ("up_to", clause.high)):

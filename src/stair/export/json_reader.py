@@ -228,8 +228,8 @@ def _among(found: dict[str, Any], feature: str) -> Among:
 
 def _only_missing(found: dict[str, Any], feature: str) -> Interval | Period:
     if found["only"] == "missing numbers":
-        _check_keys(found, ("feature", "only", "missing"))
-        return Interval(feature, math.inf, math.inf, _flag(found["missing"]))
+        _check_keys(found, ("feature", "only", "missing"), ("whole",))
+        return Interval(feature, math.inf, math.inf, _flag(found["missing"]), _whole(found))
     if found["only"] != "missing times":
         raise ValueError(f"{shown(found['only'])} is nothing that a clause covers")
     _check_keys(found, ("feature", "whole_days", "only", "missing"))
@@ -249,14 +249,20 @@ def _period(found: dict[str, Any], feature: str) -> Period:
 
 
 def _interval(found: dict[str, Any], feature: str) -> Interval:
-    _check_keys(found, ("feature", "above", "up_to", "missing"))
+    _check_keys(found, ("feature", "above", "up_to", "missing"), ("whole",))
     above, up_to = found["above"], found["up_to"]
     return Interval(
         feature,
         -math.inf if above is None else _number(above),
         math.inf if up_to is None else _number(up_to),
         _flag(found["missing"]),
+        _whole(found),
     )
+
+
+def _whole(found: dict[str, Any]) -> bool:
+    """Whether it is about a column of whole numbers; files of an older stair do not say so."""
+    return _flag(found.get("whole", False))
 
 
 # A clause is known by the first of these keys that it has.
@@ -287,6 +293,9 @@ def _check_clauses(rules: RuleSet) -> None:
         of = field.source if field.part in NETWORKS else ""
         if isinstance(clause, Among) and clause.of != of:
             raise ValueError(f"{str(clause)!r} is not about networks of {clause.of!r}")
+        if isinstance(clause, Interval) and clause.whole and not field.is_whole:
+            raise ValueError(f"{field.name!r} had other than whole numbers, so that they cannot be "
+                             f"what {str(clause)!r} means")  # fmt: skip
         for value in clause.values if isinstance(clause, Among) else ():
             _check_value(field, value)
     if isinstance(rules, LocalRuleSet):

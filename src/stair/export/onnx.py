@@ -349,7 +349,10 @@ def _number_parts(
 ) -> str:
     """(((x − middle) / scale) / root − center)² for each partition and axis."""
     taken = graph.take(values[matrix], [columns.place[e[0].feature][1] for e in every])
-    gone = graph.add("Unsqueeze", columns.missing(graph, matrix, taken), graph.axes(1))
+    gone = columns.missing(graph, matrix, taken)
+    if matrix == "numbers":  # an infinite number has no place
+        gone = graph.add("Or", gone, graph.add("IsInf", taken))
+    gone = graph.add("Unsqueeze", gone, graph.axes(1))
     x = taken if matrix == "numbers" else graph.cast(taken, np.float64)
     for operator, name in (("Sub", "middle"), ("Div", "scale"), ("Div", "root")):
         x = graph.add(operator, x, graph.constant(np.array([getattr(e[0], name) for e in every])))

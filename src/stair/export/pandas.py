@@ -165,6 +165,6 @@ def _distance(leg: Leg, x: Any, tools: Any) -> Any:
             part = tools.where(tools.mentions(x, folded(term)), there, away)
             total = part if total is None else total + part
         return total
-    number = tools.microseconds(x) if leg.is_time else x.astype("float64")
+    number = tools.microseconds(x) if leg.is_time else tools.finite(x.astype("float64"))
     offset = (number - leg.middle) / leg.scale / leg.root - leg.center
     return (offset * offset).fillna(leg.gone)

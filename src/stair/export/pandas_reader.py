@@ -64,6 +64,11 @@ def at_most(bound: float) -> float:
     return near if near <= bound else math.nextafter(near, -math.inf)
 
 
+def finite(column: Any) -> Any:
+    """Numbers, and NaN in place of infinite ones."""
+    return column.where(np.isfinite(column))
+
+
 def microseconds(column: Any) -> Any:
     """Times as microseconds since 1970, NaN where missing."""
     return column.astype("int64").astype("float64").where(column.notna())

@@ -214,6 +214,7 @@ class _Writer:
         """A number as distances take it, which is the same for every partition."""
         tools, x = self._tools, self._columns[leg.feature]
         number = (x.dt.epoch("us") if leg.is_time else x).cast(tools.pl.Float64)
+        number = number if leg.is_time else tools.finite(number)
         return tools.divided(tools.divided(number - leg.middle, leg.scale), leg.root)
 
     def _distance(self, leg: Leg, numbers: dict[str, Any]) -> Any:

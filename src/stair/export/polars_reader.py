@@ -98,6 +98,11 @@ def _times(column: pl.Series) -> pl.Series:
     return pl.Series(column.name, [_time(v) for v in column], dtype=pl.Datetime("us"))
 
 
+def finite(numbers: pl.Expr) -> pl.Expr:
+    """Numbers, and null in place of infinite ones."""
+    return pl.when(numbers.is_finite()).then(numbers)
+
+
 def divided(numbers: pl.Expr, by: float) -> pl.Expr:
     """Each number by another one. Polars would multiply with 1 / by, which is not the same in the
     last digit."""

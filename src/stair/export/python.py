@@ -205,4 +205,5 @@ def _distance(leg: Leg, x: str) -> str:
         return f"({' + '.join(terms)})"
     number = f"_microseconds({x})" if leg.is_time else x
     offset = f"(({number} - {leg.middle!r}) / {leg.scale!r}) / {leg.root!r} - {leg.center!r}"
-    return f"({leg.gone!r} if {x} is None else ({offset}) * ({offset}))"
+    gone = f"{x} is None" if leg.is_time else f"{x} is None or {x} - {x} != 0"
+    return f"({leg.gone!r} if {gone} else ({offset}) * ({offset}))"

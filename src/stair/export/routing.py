@@ -15,7 +15,8 @@ from stair.space import Axis
 
 
 class NumberLeg(NamedTuple):
-    """A number or time x: (((x − middle) / scale) / root − center)², and `gone` where missing."""
+    """A number or time x: (((x − middle) / scale) / root − center)², and `gone` where it is missing
+    or infinite."""
 
     feature: str
     is_time: bool

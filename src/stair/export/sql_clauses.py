@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection
 from typing import Any, Final
 
@@ -105,7 +106,11 @@ class ClauseWriter:
             f"/ {double_literal(leg.root)} - {double_literal(leg.center)}"
         )
         gone = as_double(double_literal(leg.gone))
-        return f"CASE WHEN {column.gone} THEN {gone} ELSE ({offset}) * ({offset}) END"
+        asked = column.gone
+        if self._fields[leg.feature].type in ("real", "whole"):  # an infinite number has no place
+            largest = double_literal(sys.float_info.max)
+            asked += f" OR {column.double} > {largest} OR {column.double} < -{largest}"
+        return f"CASE WHEN {asked} THEN {gone} ELSE ({offset}) * ({offset}) END"
 
     def _column(self, feature: str) -> Column:
         field = self._fields[feature]

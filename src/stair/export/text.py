@@ -8,7 +8,12 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stair.clauses import clause_in_words, side_by_side
 from stair.errors import option, spoken, visible
+from stair.figures import fine_percent as fine_percent
+from stair.figures import floor_in_words as floor_in_words
+from stair.figures import percent as percent
+from stair.figures import score_in_words as score_in_words
 from stair.identifiers import A_KEY
 from stair.kinds import FEWEST
 from stair.local import LocalRuleSet
@@ -147,37 +152,13 @@ def _a(name: str) -> str:
 
 def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
     """A rule with its figures. Clauses are kept whole when the line is broken."""
-    clauses = [str(clause).replace(" ", "\u00a0") for clause in evidence.rule.clauses]
-    words = "\u00a0\u00a0and\u00a0 ".join(clauses) or "everything"
+    texts = side_by_side([clause_in_words(clause) for clause in evidence.rule.clauses])
+    whole = [text.replace(" ", "\u00a0") for text in texts]
+    words = "\u00a0\u00a0and\u00a0 ".join(whole) or "everything"
     if is_falling:
         words += "\u00a0*"
     figures = (f"{evidence.rows:,}", percent(evidence.precision), percent(evidence.share))
     return (f"{number}  {words}", *figures)
-
-
-def percent(share: float) -> str:
-    """A share as a person reads it; never 100% or 0% where it is not."""
-    if math.isnan(share):
-        return "–"
-    for digits in (0, 1, 2):
-        text = f"{share:.{digits}%}"
-        if float(text[:-1]) not in (0.0, 100.0) or share in (0.0, 1.0):
-            return text
-    return ">99.99%" if share > 0.5 else "<0.01%"
-
-
-def fine_percent(share: float) -> str:
-    """A share with one decimal, as shares of rare things need."""
-    return f"{share:.1%}" if 0.001 <= share <= 0.999 else percent(share)
-
-
-def score_in_words(score: float, floor: float) -> str:
-    """A score with as many digits as it takes to see on which side of the floor it is."""
-    for digits in (2, 3, 4, 6):
-        text = f"{score:.{digits}f}"
-        if all(float(text) != edge or score == edge for edge in (floor, 1.0)):
-            return text
-    return repr(score)
 
 
 def floor_message(summary: Summary) -> str:
@@ -195,12 +176,13 @@ def floor_message(summary: Summary) -> str:
     if summary.kinds:
         missed = [str(kind.label) for kind in summary.kinds if not kind.reached]
         return spoken(
-            f"no rules with F1 above {summary.min_score:.2f} for {', '.join(missed)}. {lower}."
+            f"no rules with F1 above {floor_in_words(summary.min_score)} for "
+            f"{', '.join(missed)}. {lower}."
         )
     score = score_in_words(summary.score, summary.min_score)
     return spoken(
         f"{summary.score_name} {score} is the best that was found with rules of "
-        f"{limits} (asked for more than {summary.min_score:.2f}). {advice}."
+        f"{limits} (asked for more than {floor_in_words(summary.min_score)}). {advice}."
     )
 
 
@@ -288,14 +270,17 @@ def check_in_words(summary: Summary) -> list[str]:
     folds = f"{len(check.scores)} folds"
     if check.of_kinds:
         listed = [
-            f"{kind.label} {score:.2f}"
+            f"{kind.label} {score_in_words(score, summary.min_score)}"
             for kind, score in zip(summary.kinds, check.of_kinds, strict=True)
             if any(each.rule.label == kind.label for each in summary.evidence)
         ]
         scores = f"{', '.join(listed)} ({folds})"
     else:
-        low, high = min(check.scores), max(check.scores)
-        scores = f"{check.score:.2f} ({folds}, {low:.2f} to {high:.2f})"
+        score, low, high = (
+            score_in_words(each, summary.min_score)
+            for each in (check.score, min(check.scores), max(check.scores))
+        )
+        scores = f"{score} ({folds}, {low} to {high})"
     return [
         f"They {check.conclusion}: on rows kept aside {summary.score_name} is {scores}.",
         *falling_in_words(summary),
@@ -326,7 +311,7 @@ def kind_in_words(summary: Summary, kind: Kind) -> str:
     """Why a kind of outlier is not above the floor."""
     n = f"{kind.rows:,} row{'s' * (kind.rows != 1)}"
     if kind.nearest:
-        words = "; or ".join(map(str, kind.nearest[:2]))
+        words = "; or ".join(rule.in_words() for rule in kind.nearest[:2])
         more = f"; or {len(kind.nearest) - 2} more" if len(kind.nearest) > 2 else ""
         score = score_in_words(kind.nearest_score, summary.min_score)
         best = f"the best (F1 {score}): {words}{more}"
@@ -353,7 +338,7 @@ def further_in_words(summary: Summary) -> list[str]:
     again = f"; {option('min_score', round(floor, 2))}" if floor > summary.min_score else ""
     return [
         f"One more rule, length {more.rule.length}, would explain {percent(more.outliers / total)} "
-        f"more: {kind}{more.rule}{spoken(again)}."
+        f"more: {kind}{more.rule.in_words()}{spoken(again)}."
     ]
 
 
@@ -406,11 +391,12 @@ def figures_in_words(summary: Summary) -> str:
     """How many rules, how long, and what they score."""
     rules = summary.rules
     n = len(rules)
-    asked = f"asked for more than {summary.min_score:.2f}"
+    asked = f"asked for more than {floor_in_words(summary.min_score)}"
     score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)} ({asked})"
     if summary.kinds:
         n_reached = sum(kind.reached for kind in summary.kinds)
-        score = f"F1 above {summary.min_score:.2f} for {n_reached} of {len(summary.kinds)} kinds"
+        floor = floor_in_words(summary.min_score)
+        score = f"F1 above {floor} for {n_reached} of {len(summary.kinds)} kinds"
     bounds = f"{rules.n_bounds} bound{'s' * (rules.n_bounds != 1)}"
     return f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}"
 
@@ -425,9 +411,12 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     lines += certificate_in_words(summary)
     lines += untold_in_words(summary)
     if isinstance(rules, LocalRuleSet):
+        routed, assigned = (
+            score_in_words(score, summary.min_score, 3) for score in (rules.routed, rules.assigned)
+        )
         lines.append(
-            f"Routed {summary.score_name} {rules.routed:.3f}: what a new row gets, by its nearest "
-            f"partition. Assigned {rules.assigned:.3f}: the paper's, where training chose the "
+            f"Routed {summary.score_name} {routed}: what a new row gets, by its nearest "
+            f"partition. Assigned {assigned}: the paper's, where training chose the "
             "partition of each row knowing its label."
         )
     if not summary.floor_reached and not summary.kinds:

@@ -20,7 +20,9 @@ def to_sentences(rules: RuleSet) -> str:
     lines = []
     for heading, numbered in _parts(rules):
         lines += [f"{one_line(heading)}:"] if heading else []
-        lines += [f"{k}. {one_line(f'{verdict(rules, rule)}: {rule}')}" for k, rule in numbered]
+        lines += [
+            f"{k}. {one_line(f'{verdict(rules, rule)}: {rule.in_words()}')}" for k, rule in numbered
+        ]
     lines.append(f"Everything else: {one_line(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"
 
@@ -31,7 +33,7 @@ def to_markdown(rules: RuleSet) -> str:
     for heading, numbered in _parts(rules):
         lines += [f"**{_plain(heading)}**", ""] if heading else []
         for k, rule in numbered:
-            lines.append(f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(str(rule))}")
+            lines.append(f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(rule.in_words())}")
         lines += [""] if numbered else []
     lines.append(f"**Everything else**: {_plain(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"

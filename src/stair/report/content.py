@@ -21,6 +21,7 @@ class ClauseView:
     outliers: int
     inliers: int
     chart: Chart | None
+    beside: str = ""  # the text as it stands beside other clauses
 
 
 @dataclass(frozen=True, slots=True)

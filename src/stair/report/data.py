@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause
+from stair.clauses import Among, Clause, clause_in_words, side_by_side
 from stair.distribution import Distributions
 from stair.errors import StairError
 from stair.export.sql import rule_to_sql
@@ -222,10 +222,15 @@ class Views:
         group = rules.classes.index(rule.label if rules.positive is None else rules.positive)
         partition = self.places.of_rule[number]
         total = int(around.totals.sum())
-        clauses = [_clause(around, clause, group) for clause in rule.clauses] if detailed else []
+        said = side_by_side([clause_in_words(clause) for clause in rule.clauses])
+        clauses = [
+            _clause(around, clause, text, group)
+            for clause, text in zip(rule.clauses, said, strict=True)
+            if detailed
+        ]
         return RuleView(
             number=number + 1,
-            text=shortened(str(rule), LONGEST_TEXT),
+            text=shortened(rule.in_words(), LONGEST_TEXT),
             label=str(rules.label_name(rule.label)),
             is_outlier=rules.positive is not None and rule.label == rules.positive,
             length=rule.length,
@@ -258,7 +263,7 @@ def _views(summary: Summary, views_of: Views) -> list[RuleView]:
         range(len(summary.evidence)),
         key=lambda k: positive is not None and summary.evidence[k].rule.label != positive,
     )
-    texts = {k: shortened(str(summary.evidence[k].rule), LONGEST_TEXT) for k in order}
+    texts = {k: shortened(summary.evidence[k].rule.in_words(), LONGEST_TEXT) for k in order}
     lines = {k: SIZE_OF_LINE + len(str(escape(texts[k])).encode("utf-8", "replace")) for k in order}
     left = min(sum(lines.values()), ROOM_FOR_LINES)  # to keep for rules that are only listed
     views: list[RuleView] = []
@@ -280,12 +285,13 @@ def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
     return SIZE_OF_CARD + charts + 2 * len(escape(text)) + len(escape(sql or ""))
 
 
-def _clause(around: Distributions, clause: Clause, group: int) -> ClauseView:
+def _clause(around: Distributions, clause: Clause, said: str, group: int) -> ClauseView:
+    """`said` is how it reads beside the others of its rule."""
     met = around.met(clause)
     outliers = int(met[group])
-    text = shortened(str(clause), LONGEST_TEXT)
+    text, beside = (shortened(words, LONGEST_TEXT) for words in (clause_in_words(clause), said))
     chart = around.chart(clause, group)
-    return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart)
+    return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart, beside)
 
 
 def rule_as_sql(summary: Summary, number: int) -> str | None:
@@ -335,7 +341,7 @@ def _missed(summary: Summary, coverage: Coverage) -> Missed | None:
     for number, rule in enumerate(rules):
         n_taken = int(coverage.first[number, places].sum())
         if n_taken and rules.classes.index(rule.label) not in places:
-            text = shortened(str(rule), LONGEST_TEXT)
+            text = shortened(rule.in_words(), LONGEST_TEXT)
             taken.append((number + 1, text, n_taken, int(coverage.first[number].sum())))
     n_rest = int(coverage.rest[places].sum())
     if n_rest and rules.classes.index(rules.default) not in places:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from stair.clauses import clause_in_words, side_by_side
 from stair.export.text import falling_rules, figures_in_words
 from stair.local import LocalRuleSet
 from stair.report.told import on_the_frontier, told_of
 
 if TYPE_CHECKING:
+    from stair.evidence import ClauseEvidence, RuleEvidence
     from stair.summary import Summary
 
 # Rules that are shown; a notebook is for a look, the report and the text have all of them.
@@ -32,6 +34,7 @@ def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
         "falling": falling,
         "told": told_of(summary),
         "chosen": on_the_frontier(summary),
+        "said": _said,
         "shown": shown,
         "n_hidden": len(numbered) - len(shown),
         "partition_of": partition_of,
@@ -39,3 +42,9 @@ def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
         "rest_rows": summary.rest.rows,
         "rest_right": summary.rest.precision if summary.rest.rows else 0.0,
     }
+
+
+def _said(each: RuleEvidence) -> list[tuple[ClauseEvidence, str]]:
+    """What speaks for each clause, and how it reads beside the others."""
+    texts = side_by_side([clause_in_words(clause) for clause in each.rule.clauses])
+    return list(zip(each.clauses, texts, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stair.export.text import percent, score_in_words
+from stair.export.text import floor_in_words, percent, score_in_words
 from stair.report.content import KindView, Point, Report, RuleView
 from stair.report.telling import FEWEST as FEWEST
 from stair.report.told import beyond as beyond
@@ -58,13 +58,13 @@ def score(report: Report) -> str:
 
 
 def floor(report: Report) -> str:
-    return f"asked for more than {report.min_score:.2f}"
+    return f"asked for more than {floor_in_words(report.min_score)}"
 
 
 def kinds_above(report: Report) -> tuple[str, str]:
     """How many kinds of outlier are above the floor: the figure, and what it is."""
     n_above = sum(not kind.told for kind in report.kinds)
-    return f"{n_above} of {len(report.kinds)}", f"with F1 above {report.min_score:.2f}"
+    return f"{n_above} of {len(report.kinds)}", f"with F1 above {floor_in_words(report.min_score)}"
 
 
 def about_kind(kind: KindView) -> str:
@@ -238,7 +238,7 @@ def learned(report: Report) -> str:
     last = report.steps[-1]
     text = (
         f"The rules were divided step by step, the cheapest split first, until {report.score_name} "
-        f"was above {report.min_score:.2f}. "
+        f"was above {floor_in_words(report.min_score)}. "
     )
     if last.total_length > report.total_length:
         text += (

@@ -20,6 +20,7 @@ from stair.clauses import (
     Interval,
     Mentions,
     Period,
+    clause_in_words,
     number_in_words,
     value_in_words,
     value_order,
@@ -65,7 +66,7 @@ class ClauseForm:
 
 
 def form_of(clause: Clause, place: int, values: NDArray[Any]) -> ClauseForm:
-    text, feature = str(clause), clause.feature
+    text, feature = clause_in_words(clause), clause.feature
     if isinstance(clause, Interval):
         empty = clause.only_missing
         return ClauseForm(
@@ -103,7 +104,7 @@ def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
             raise StairError(
                 f"no number is above {number_in_words(low)} and at most {number_in_words(high)}"
             )
-        return _about_something(Interval(old.feature, low, high, missing), missing)
+        return _about_something(Interval(old.feature, low, high, missing, old.whole), missing)
     if isinstance(old, Period):
         after, until = _time(fields, "low", BEGINNING), _time(fields, "high", END)
         if after >= until:

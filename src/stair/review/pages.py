@@ -15,6 +15,7 @@ from stair.export.text import (
     METHOD_NAMES,
     falling_rules,
     figures_in_words,
+    floor_in_words,
     percent,
     score_in_words,
 )
@@ -212,7 +213,9 @@ def headline(now: Now) -> str:
         return figures_in_words(summary)
     if summary.floor_reached:
         return f"{text}, {score(summary)}"
-    return f"{text}, {score(summary)}: the floor of {summary.min_score:.2f} is not reached"
+    return (
+        f"{text}, {score(summary)}: the floor of {floor_in_words(summary.min_score)} is not reached"
+    )
 
 
 def done(now: Now, job: Job | None) -> str:
@@ -244,7 +247,10 @@ def score(summary: Summary) -> str:
     text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
     rules = summary.rules
     if isinstance(rules, LocalRuleSet):
-        text += f" (routed {rules.routed:.3f}, assigned {rules.assigned:.3f})"
+        routed, assigned = (
+            score_in_words(score, summary.min_score, 3) for score in (rules.routed, rules.assigned)
+        )
+        text += f" (routed {routed}, assigned {assigned})"
     return text
 
 
@@ -379,8 +385,9 @@ def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
                 for each in (revision.summary, changed)
             )
             whose = str(label)
-        text += f". {changed.score_name} of {whose} {after:.3f} (now {before:.3f})"
-    return Preview(str(new.rule), text + ".")
+        then, now = (score_in_words(each, changed.min_score, 3) for each in (after, before))
+        text += f". {changed.score_name} of {whose} {then} (now {now})"
+    return Preview(new.rule.in_words(), text + ".")
 
 
 def taking(review: Review, now: Now) -> str:

@@ -205,7 +205,7 @@ class Review:
             key = identity_of_group(rows, said, of)
             while any(group.key == key for group in groups):  # the same rule in another partition
                 key = identity_of_group(rows, key, of)
-            groups.append(Group(key, number, str(rule), label, rows, is_judged, said))
+            groups.append(Group(key, number, rule.in_words(), label, rows, is_judged, said))
         judged = [group for group in groups if group.is_judged]
         others = [group for group in groups if not group.is_judged]
         judged += self._unexplained(rules, covered, labelled)

@@ -8,13 +8,14 @@ should not cover.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import TIME_PARTS
+from stair.clauses import Interval
+from stair.conversion import TIME_PARTS, count_fractions
 from stair.io.frame import Frame
 from stair.match import Repeated, blocks_of_bits, first_of, unpacked
 from stair.rules import Rule
@@ -54,6 +55,7 @@ class Census:
     sample: Sample | None  # None: nothing is drawn, and clauses are counted
     groups: Counter[tuple[int, bytes]] = field(default_factory=Counter)
     by_clause: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    fractions: set[str] = field(default_factory=set)  # columns that were whole in a sample
 
     @classmethod
     def that_draws(
@@ -75,13 +77,22 @@ class Census:
 
     def fresh(self) -> Census:
         sample = None if self.sample is None else self.sample.fresh()
-        return replace(self, sample=sample, groups=Counter(), by_clause=self.by_clause[:0])
+        return replace(
+            self, sample=sample, groups=Counter(), by_clause=self.by_clause[:0], fractions=set()
+        )
 
     def add(self, batch: Batch, first: int) -> None:
         classes = self.coder.classes_of(batch)
         rows = np.flatnonzero(classes >= 0)
         classes = classes[rows]
         columns = _values(self.rules, self.schema, batch, rows)
+        self.fractions |= {
+            each.name
+            for each in self.schema.fields
+            if each.type == "whole" and each.name in columns and count_fractions(
+                _numbers(columns[each.name])
+            )
+        }  # fmt: skip
         covering = np.empty(len(rows), dtype=np.intp)
         for block, bits in blocks_of_bits(self.rules, columns.__getitem__, len(rows)):
             covering[block] = first_of(bits)
@@ -95,6 +106,7 @@ class Census:
 
     def merge(self, other: Census) -> None:
         self.groups.update(other.groups)
+        self.fractions |= other.fractions
         if self.sample is None:
             self.by_clause = _sum(self.by_clause, other.by_clause)
         else:
@@ -145,6 +157,25 @@ class Census:
             unpacked(bits.reshape(-1, n_words), len(self.rules)),
             np.array([self.groups[key] for key in keys], dtype=np.int64),
         )
+
+
+def worded(rule: Rule, fractions: Collection[str]) -> Rule:
+    """A rule from a sample, where these columns turned out to have fractions elsewhere: it compares
+    as before, and is not put into whole numbers."""
+    clauses = tuple(
+        replace(c, whole=False) if isinstance(c, Interval) and c.feature in fractions else c
+        for c in rule.clauses
+    )
+    return replace(rule, clauses=clauses)
+
+
+def typed(fields: Iterable[Field], fractions: Collection[str]) -> tuple[Field, ...]:
+    """These fields, where some turned out to have fractions."""
+    return tuple(replace(f, type="real") if f.name in fractions else f for f in fields)
+
+
+def _numbers(column: NDArray[np.generic] | Repeated) -> NDArray[np.generic]:
+    return column.values if isinstance(column, Repeated) else column
 
 
 def _sum(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

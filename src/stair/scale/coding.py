@@ -19,7 +19,7 @@ from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.labels import Labels, outlier_of_two, read_labels
 from stair.objective import Counts
-from stair.scale.edges import binned
+from stair.scale.edges import binned, with_infinite
 from stair.scale.options import Options
 from stair.scale.profile import NEVER, Profile, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
@@ -79,7 +79,7 @@ def _column(
     if field.part == "hour":
         hours = Sketch()
         hours.add(np.arange(24.0))
-        return binned(Numbers(name, attribute), hours, 24)
+        return binned(Numbers(name, attribute, whole=True), hours, 24)
     if field.part == "weekday":
         days = sorted(WEEKDAYS, key=value_order)
         return Categories(name, attribute, tuple(days)), days
@@ -91,7 +91,9 @@ def _column(
         column, stored = _named(name, attribute, networks, lists)
         return replace(column, of=field.source), stored
     if field.kind == "number":
-        return binned(Numbers(name, attribute), profile.sketch, n_bins)
+        numbers = Numbers(name, attribute, field.is_whole)
+        found, edges = binned(numbers, profile.sketch, n_bins)
+        return with_infinite(found, edges, bool(profile.n_below), bool(profile.n_above))
     if field.kind == "time":
         return binned(Times(name, attribute, profile.whole_days), profile.sketch, n_bins)
     values, counts = profile.values(name)

@@ -21,11 +21,12 @@ from stair.clauses import value_order
 from stair.distill.given import Picked, pick
 from stair.errors import StairError
 from stair.evidence import Rest
+from stair.figures import score_in_words
 from stair.io.frame import Frame
 from stair.labels import Labels
 from stair.learn import Certificate, Learner
 from stair.rules import Rule, RuleSet
-from stair.scale.census import Census, Table
+from stair.scale.census import Census, Table, typed, worded
 from stair.scale.coding import Coded, Coder, Coding
 from stair.scale.draw import Sample
 from stair.scale.options import Options, Progress
@@ -103,7 +104,10 @@ class _Learning:
             self.pool, self.schema, self.coder, self.n_classes, self.default, self.most, self.seed
         )
         self.n_passes += 1
-        return self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
+        census = self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
+        self.fields = typed(self.fields, census.fractions)
+        self.pool = [worded(rule, census.fractions) for rule in self.pool]
+        return census
 
     def learn(self, sample: Sample, time_limit: float | None) -> tuple[list[Rule], int]:
         """Rules from a sample, and the total length of those that the floor takes there."""
@@ -275,7 +279,8 @@ def distill_rows(
         stale = stale + 1 if best is not None and choice.rank <= best.rank else 0
         best = choice if stale == 0 else best
         assert best is not None
-        say(f"round {number}, total length {best.length}, score {best.score:.3f} on all rows")
+        score = score_in_words(best.score, base.min_score, 3)
+        say(f"round {number}, total length {best.length}, score {score} on all rows")
         enough = best.picked.is_enough
         if sample.is_whole or left() == 0.0 or (enough and (stale or best.length <= length)):
             break

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import Binned, Numbers, Times, roundest_time
+from stair.columns import FAR, Binned, Numbers, Times, roundest_time
 from stair.decimals import shortest_between
 from stair.scale.sketch import Sketch
 
@@ -28,9 +28,27 @@ def binned(inner: Numbers | Times, sketch: Sketch, n_bins: int) -> tuple[Binned,
         return Binned(inner, values, values), list(values[:-1])
     middle, short = _in_steps(inner) if sketch.in_steps else (_middle, _short)
     edges = _edges(sketch.quantiles(n_bins - 1), sketch, middle, short)
-    above = [e + 1 if sketch.in_steps else math.nextafter(e, math.inf) for e in edges]
+    if isinstance(inner, Numbers) and inner.whole and not sketch.in_steps:
+        edges = sorted({float(math.floor(e)) for e in edges})  # whole numbers divide alike by it
+        above = [max(e + 1, math.nextafter(e, math.inf)) for e in edges]
+    else:
+        above = [e + 1 if sketch.in_steps else math.nextafter(e, math.inf) for e in edges]
     tops = (*edges, max(sketch.highest, above[-1]))
     return Binned(inner, tops, (min(sketch.lowest, edges[0]), *above)), edges
+
+
+def with_infinite(
+    column: Binned, edges: list[float], below: bool, above: bool
+) -> tuple[Binned, list[float]]:
+    """The same column with a bin for −∞, or for +∞, as far as numbers go."""
+    tops, bottoms = column.tops, column.bottoms
+    if below and not (bottoms and bottoms[0] <= -FAR):
+        edges = [-FAR, *edges] if tops or above else edges
+        tops, bottoms = (-FAR, *tops), (-FAR, *bottoms)
+    if above and not (tops and tops[-1] >= FAR):
+        edges = [*edges, tops[-1]] if len(tops) > len(edges) else edges
+        tops, bottoms = (*tops, FAR), (*bottoms, FAR)
+    return Binned(column.inner, tops, bottoms), edges
 
 
 _Middle = Callable[[Any, Any], Any]

@@ -24,6 +24,7 @@ from stair.table import (
     address_counts,
     are_times,
     fields_among,
+    no_category,
 )
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
@@ -40,7 +41,8 @@ class Profile:
     was: str = ""  # what it was before it became plain, as in a Frame
     n_rows: int = 0
     n_missing: int = 0
-    n_infinite: int = 0
+    n_below: int = 0  # −∞, which the sketch does not hold
+    n_above: int = 0  # +∞
     sketch: Sketch = field(default_factory=Sketch)
     whole_days: bool = True
     words: dict[Any, int] | None = field(default_factory=dict)  # None: too many to know them all
@@ -72,7 +74,8 @@ class Profile:
         if values.dtype.kind == "f":
             infinite = np.isinf(values)
             if infinite.any():
-                self.n_infinite += int(infinite.sum())
+                self.n_below += int((values[infinite] < 0).sum())
+                self.n_above += int((values[infinite] > 0).sum())
                 values = values[~infinite]
         self.sketch.add(values)
 
@@ -84,7 +87,8 @@ class Profile:
             self._is(other.kind, other.was, name)
         self.n_rows += other.n_rows
         self.n_missing += other.n_missing
-        self.n_infinite += other.n_infinite
+        self.n_below += other.n_below
+        self.n_above += other.n_above
         self.sketch.merge(other.sketch)
         self.whole_days &= other.whole_days
         self.n_words += other.n_words
@@ -142,20 +146,23 @@ class Profile:
             self.words = None
 
     @property
+    def has_infinite(self) -> bool:
+        return bool(self.n_below or self.n_above)
+
+    @property
     def has_time_texts(self) -> bool:
         """Whether it can be read as times: all texts look like some, and at least one is one."""
         return bool(self.zones) and len(self.zones or ()) == 1 and self.n_unreal < self.n_texts
 
-    def type_of(self, kind: str, as_matrix: bool = False) -> str:
+    def type_of(self, kind: str) -> str:
         """Of which type its values are, read as this kind."""
         if kind == "time":
             return "zoned" if self.was == "zoned" or True in (self.zones or ()) else "naive"
         if kind == "number":
             if self.was in MEASURES:
                 return self.was
-            if as_matrix and not self.sketch.in_steps:
-                return "real"
-            return "whole" if self.sketch.n_rows and self.sketch.whole else "real"
+            whole = self.sketch.n_rows and self.sketch.whole and not self.has_infinite
+            return "whole" if whole else "real"
         if self.was == "described" or (kind == "category" and self.was in MEASURES):
             return self.was
         if kind == "text" or self.kind == "words":
@@ -188,8 +195,6 @@ class Profile:
         n_seen = self.n_rows - self.n_missing
         if n_seen == 0:
             return "all values are missing"
-        if self.n_infinite:
-            return None  # not useless, but refused
         n_distinct = self._n_distinct()
         if kind == "category" and n_distinct is None:
             return TOO_MANY
@@ -218,11 +223,14 @@ class Profile:
 
     def _n_distinct(self) -> int | None:
         if self.kind in ("number", "time"):
-            return None if self.sketch.distinct is None else len(self.sketch.distinct)
+            known = self.sketch.distinct
+            return None if known is None else len(known) + bool(self.n_below) + bool(self.n_above)
         return None if self.words is None else len(self.words)
 
     def values(self, name: str) -> tuple[list[Any], list[int]]:
         """The different values with their counts, where they can all be known."""
+        if self.has_infinite:
+            raise no_category(name)
         if self.kind not in ("number", "time"):
             if self.words is not None:
                 return list(self.words), list(self.words.values())
@@ -319,7 +327,7 @@ def choose_fields(
         return profiles[name].read_as()
 
     def type_of(name: str, kind: str) -> str:
-        return profiles[name].type_of(kind, as_matrix)
+        return profiles[name].type_of(kind)
 
     def why_useless(name: str, kind: str) -> str | None:
         return None if as_matrix else profiles[name].why_useless(name, kind)
@@ -361,10 +369,13 @@ def _check(field: Field, profile: Profile, engine: str, as_matrix: bool) -> None
             f'"{name}" holds {_plural(profile.kind, profile.was)}, which the engine {engine} '
             f"cannot read as {kind}; convert the column first"
         )
-    if profile.n_infinite:
-        share = profile.n_infinite / profile.n_rows
-        said = f"{share:.0%}" if share >= 0.01 else "some"
+    if profile.has_infinite and profile.sketch.in_steps:
         raise StairError(
-            f'{said} of "{name}" is infinite. Replace it or leave the column out '
-            f"with {option('exclude', name)}."
+            f'"{name}" holds whole numbers beyond 2**53 and infinite ones, which the engine '
+            f"{engine} cannot hold together; replace the infinite ones, or use the engine memory"
+        )
+    if as_matrix and profile.has_infinite:
+        raise StairError(
+            f'"{name}" holds infinite numbers, which estimators refuse as scikit-learn does; '
+            "replace them, or use summarize(...)"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.clauses import Clause, Interval, Period
-from stair.columns import ANY_OTHER, Binned, Categories, Column, Times
+from stair.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
 from stair.conversion import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
@@ -141,7 +142,8 @@ def _tally(column: Column, counts: Counts) -> Tally:
     inner, exact = column.inner, column.tops == column.bottoms
     if isinstance(inner, Times):
         return Tally(column.tops, counts, True, inner.whole_days, exact)
-    return Tally(column.tops, counts, exact=exact)
+    values = tuple(math.copysign(math.inf, t) if abs(t) >= FAR else t for t in column.tops)
+    return Tally(values, counts, exact=exact)
 
 
 def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[RuleEvidence, ...]:

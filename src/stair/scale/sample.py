@@ -22,7 +22,7 @@ from stair.learn import Learner
 from stair.local import LocalRuleSet
 from stair.objective import f1
 from stair.rules import Rule, RuleSet
-from stair.scale.census import as_learned
+from stair.scale.census import as_learned, typed, worded
 from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.draw import Draw, Look
 from stair.scale.options import Options, Progress
@@ -42,7 +42,8 @@ class Judge:
 
     def __call__(self, batch: Batch) -> tuple[NDArray[np.int64], ...]:
         """Class counts: of each rule, of each clause of each rule, of each predicted class, of the
-        rows that one rule alone covers, and of those that none does."""
+        rows that one rule alone covers, and of those that none does. And the fractions in columns
+        that were whole in the sample."""
         n_classes = len(self.rules.classes)
         classes = self.coder.classes_of(batch)
         known = np.flatnonzero(classes >= 0)
@@ -71,6 +72,7 @@ class Judge:
             predicted.astype(np.int64).reshape(n_classes, n_classes),
             np.array(alone, dtype=np.int64).reshape(-1, n_classes),
             np.bincount(classes[times == 0], minlength=n_classes).astype(np.int64),
+            np.array([values.fractions.get(f.source, 0) for f in self.rules.schema.fields]),
         )
 
 
@@ -153,9 +155,16 @@ def learn_from_sample(
     made = learner(schema.remembering(values), labels)(values, labels.codes)
     counted = rows.gather(Judging(Judge(made.rules, coder)), wanted, "pass 3, counting the rules")
     assert counted.tallies is not None
-    by_rule, by_clause, predicted, alone, rest = counted.tallies
+    by_rule, by_clause, predicted, alone, rest, n_fractions = counted.tallies
     totals = predicted.sum(axis=0)
+    fractions = [f.name for f, n in zip(fields, n_fractions.tolist(), strict=True) if n]
+    fields = typed(fields, fractions)
     rules = recounted(made.rules, by_rule, totals)
+    rules = dataclasses.replace(
+        rules,
+        rules=tuple(worded(rule, fractions) for rule in rules.rules),
+        schema=dataclasses.replace(rules.schema, fields=typed(rules.schema.fields, fractions)),
+    )
     score = score_of_table(predicted, verdict.positive)
     note = f"learned from a random sample of {len(codes):,} rows; figures are from all rows"
     if isinstance(rules, LocalRuleSet):

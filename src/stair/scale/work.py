@@ -231,6 +231,8 @@ def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
         found["bottoms"] = column.bottoms
     if isinstance(column.inner, Times):
         found["whole_days"] = column.inner.whole_days
+    elif column.inner.whole:
+        found["whole"] = True
     return found
 
 
@@ -240,7 +242,7 @@ def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
         more = found.get("has_others", False), found.get("networks_of", "")
         column = Categories(name, attribute, tuple(found["values"]), *more)
         return column, tuple(found["stored"])
-    inner: Numbers | Times = Numbers(name, attribute)
+    inner: Numbers | Times = Numbers(name, attribute, found.get("whole", False))
     if "whole_days" in found:
         inner = Times(name, attribute, found["whole_days"])
     tops = tuple(found["tops"])

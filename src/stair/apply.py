@@ -138,7 +138,7 @@ def agreement_table(saved: SavedRules, judged: Judged, width: int) -> str:
             if rule.label == label:
                 total = rules.totals[rules.classes.index(label)]
                 then = (rule.precision, rules.share(rule), f1(rule.hits, rule.rows, total))
-                rows.append((f"{number}  {rule}", *_moved(then, own)))
+                rows.append((f"{number}  {rule.in_words()}", *_moved(then, own)))
     head = (f"Beside {judged.name}, learned → now", "precision", "recall", "F1")
     lines = ["", *fit(head, rows, width)]
     if rules.positive is None and not kinds:

@@ -27,6 +27,7 @@ from stair.clauses import (
     side_by_side,
 )
 from stair.errors import StairError, folded
+from stair.figures import fine_percent
 from stair.match import all_matches, first_match
 from stair.schema import Schema, Values
 
@@ -114,7 +115,8 @@ class Rule:
             figures = (
                 f"{self.rows:,.6g} row{'s' * (self.rows != 1)}, {_share(self.precision)} right"
             )
-        return notebook.sentence(map(str, self.clauses), str(self.label), figures)
+        texts = side_by_side([*map(clause_in_words, self.clauses)])
+        return notebook.sentence(texts, str(self.label), figures)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -322,7 +324,7 @@ class RuleSet:
 
     def _repr_html_(self) -> str:
         rows = [
-            (str(k), str(rule), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
+            (str(k), rule.in_words(), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
              _share(rule.precision))
             for k, rule in enumerate(self.rules[:MOST_SHOWN], start=1)
         ]  # fmt: skip
@@ -380,7 +382,7 @@ def one_row(row: Any, schema: Schema) -> Any:
 
 def _share(share: float) -> str:
     """A share as a person reads it, and nothing where there is none; never rounded up to all."""
-    return "" if math.isnan(share) else f"{math.floor(share * 1000) / 1000:.1%}"
+    return "" if math.isnan(share) else fine_percent(share)
 
 
 def _plain(value: Any) -> Any:

@@ -341,7 +341,7 @@ def _missed(summary: Summary, coverage: Coverage) -> Missed | None:
     for number, rule in enumerate(rules):
         n_taken = int(coverage.first[number, places].sum())
         if n_taken and rules.classes.index(rule.label) not in places:
-            text = shortened(str(rule), LONGEST_TEXT)
+            text = shortened(rule.in_words(), LONGEST_TEXT)
             taken.append((number + 1, text, n_taken, int(coverage.first[number].sum())))
     n_rest = int(coverage.rest[places].sum())
     if n_rest and rules.classes.index(rules.default) not in places:

@@ -64,7 +64,7 @@ def floor(report: Report) -> str:
 def kinds_above(report: Report) -> tuple[str, str]:
     """How many kinds of outlier are above the floor: the figure, and what it is."""
     n_above = sum(not kind.told for kind in report.kinds)
-    return f"{n_above} of {len(report.kinds)}", f"with F1 above {report.min_score:.2f}"
+    return f"{n_above} of {len(report.kinds)}", f"with F1 above {floor_in_words(report.min_score)}"
 
 
 def about_kind(kind: KindView) -> str:

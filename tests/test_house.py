@@ -139,7 +139,6 @@ MAY_IMPORT = {
         "export",
         "figures",
         "identifiers",
-        "figures",
         "io",
         "kinds",
         "local",

@@ -81,11 +81,6 @@ class Field:
         """Whether its numbers were whole when the rules were learned: rules are worded so then."""
         return self.kind == "number" and (self.type == "whole" or self.part == "hour")
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether its numbers were whole when the rules were learned: rules are worded so then."""
-        return self.kind == "number" and (self.type == "whole" or self.part == "hour")
-
     def spelled(self, truth: bool) -> str:
         """How true or false is written where text was learned: as it was then, else in lower
         case."""

@@ -173,25 +173,6 @@ def _numbers(column: NDArray[np.generic] | Repeated) -> NDArray[np.generic]:
     return column.values if isinstance(column, Repeated) else column
 
 
-def worded(rule: Rule, fractions: Collection[str]) -> Rule:
-    """A rule from a sample, where these columns turned out to have fractions elsewhere: it compares
-    as before, and is not put into whole numbers."""
-    clauses = tuple(
-        replace(c, whole=False) if isinstance(c, Interval) and c.feature in fractions else c
-        for c in rule.clauses
-    )
-    return replace(rule, clauses=clauses)
-
-
-def typed(fields: Iterable[Field], fractions: Collection[str]) -> tuple[Field, ...]:
-    """These fields, where some turned out to have fractions."""
-    return tuple(replace(f, type="real") if f.name in fractions else f for f in fields)
-
-
-def _numbers(column: NDArray[np.generic] | Repeated) -> NDArray[np.generic]:
-    return column.values if isinstance(column, Repeated) else column
-
-
 def _sum(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
     return first + second if first.size and second.size else first if first.size else second
 

@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "groups": set(),
     "kinds": {"errors", "groups", "objective", "rules", "schema"},
     "frontier": {"distill", "groups", "objective", "rules"},
-    "suspects": {"clauses", "conversion", "evidence", "objective", "rules", "schema"},
+    "suspects": {"clauses", "conversion", "evidence", "figures", "objective", "rules", "schema"},
     "learn": {
         "agreement",
         "columns",

@@ -199,6 +199,30 @@ def test_several_offsets_are_told(tmp_path: Path) -> None:
     assert {f.zone for f in summary.fields if f.source == "at"} == {"UTC"}
 
 
+def test_an_offset_that_has_changed_is_told() -> None:
+    """Learned in winter from texts that all end in +01:00, applied in summer to +02:00: "before 3"
+    moved by an hour without a word, and F1 fell from 0.97 to 0.64."""
+
+    def scans(month: int, offset: str) -> pd.DataFrame:
+        random = np.random.default_rng(month)
+        hours, days = random.integers(0, 24, 600), random.integers(1, 29, 600)
+        texts = [
+            f"2024-{month:02}-{day:02}T{hour:02}:30:00{offset}"
+            for day, hour in zip(days, hours, strict=True)
+        ]
+        return pd.DataFrame({"at": texts, "late": hours < 3})
+
+    winter, summer = scans(2, "+01:00"), scans(7, "+02:00")
+    learned = stair.summarize(winter, labels="late")
+    assert any("where clocks change, time_zone=" in note for note in learned.notes)
+    assert learned.rules.read(winter).notes == ()
+    (note,) = learned.rules.read(summer).notes
+    assert "are those of +01:00, as when the rules were learned" in note
+    named = stair.summarize(winter, labels="late", time_zone=BERLIN)
+    assert named.rules.read(summer).notes == ()
+    assert (named.predict(summer) == summer["late"].to_numpy()).all()
+
+
 def test_a_zone_for_times_without_one_is_told() -> None:
     summary = stair.summarize(
         payments(), labels="flagged", time_zone=BERLIN, validate=0, effort="fast"

@@ -105,7 +105,8 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
     names = [saved.rules.label_name(label) for label in saved.rules.classes]
     found = [int((applied.labels == label).sum()) for label in saved.rules.classes]
     n_rows = len(applied.labels)
-    tally = ", ".join(f"{count:,} {name}s" for name, count in zip(names, found, strict=True))
+    s = "s" if saved.rules.positive is not None else ""  # outliers and inliers; names stay names
+    tally = ", ".join(f"{count:,} {name}{s}" for name, count in zip(names, found, strict=True))
     lines = [f"{source or 'data'}   {n_rows:,} rows: {tally}", ""]
     rows = [
         (

@@ -29,11 +29,12 @@ from stair.conversion import (
     count_fractions,
     part_of,
     type_of_values,
+    zone_of_column,
 )
 from stair.errors import StairError, did_you_mean
 from stair.io.frame import Frame
 from stair.io.objects import from_object
-from stair.io.zones import UTC, zone_of
+from stair.io.zones import UTC, fixed_offset, zone_of
 from stair.names import name_order
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
@@ -306,6 +307,11 @@ def _about_zones(each: Field, raw: Array, was: str) -> list[str]:
     if each.type == "naive" and zone_of(was) is not None:
         return [f'"{each.source}" had no time zone when the rules were learned and has one here; '
                 "its times are taken as UTC"]  # fmt: skip
+    is_offset = each.part in TIME_PARTS and bool(fixed_offset(each.zone))
+    if is_offset and (here := zone_of_column(raw, was)) not in (None, each.zone):
+        return [f'hours and weekdays of "{each.source}" are those of {each.zone}, as when the '
+                f"rules were learned, and its times are of {here} here: where clocks change, learn "
+                "with the name of the time zone"]  # fmt: skip
     return []
 
 

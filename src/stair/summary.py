@@ -147,10 +147,13 @@ class Summary(Endings, Pictures):
     def precision(self) -> float:
         """Of the rows that the rules call outliers, the part that are some; NaN where there are
         several classes, or none is called so."""
-        if self.rules.positive is None or not self.score or isinstance(self.rules, LocalRuleSet):
+        if self.rules.positive is None or isinstance(self.rules, LocalRuleSet):
             return math.nan
-        hits = self.n_outliers - self.unexplained
-        return hits / round(2 * hits / self.score - self.n_outliers)
+        called = self.n_rows - self.rest.rows  # distilled rules may overlap, others do not
+        if self.method != "distilled":
+            own = (each for each in self.evidence if each.rule.label == self.rules.positive)
+            called = sum(each.rows for each in own)
+        return (self.n_outliers - self.unexplained) / called if called else math.nan
 
     def explain(self, row: Any) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""

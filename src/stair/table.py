@@ -53,7 +53,7 @@ from stair.errors import StairError, no_such_column, option
 from stair.identifiers import A_KEY, are_codes, expected_pairs, has_key_name, is_key, why_identifier
 from stair.io.frame import Frame
 from stair.io.values import moment, whole_numbers
-from stair.io.zones import SEVERAL, UTC
+from stair.io.zones import SEVERAL, UTC, fixed_offset
 from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema, Values
 
 # A text column gives at most this many terms, those that tell the classes apart best.
@@ -227,13 +227,20 @@ def notes_on_parts(
                 f"in UTC; {option('time_zone', 'Europe/Berlin')} gives those of a zone"
             )
         else:
-            found.append(f'hours and weekdays of "{name}" are those of {zone}')
+            found.append(f'hours and weekdays of "{name}" are those of {zone}' + _if_clocks(zone))
     if time_zone is not None and not any(f.zone for f in fields):
         found.append(
             f"no times have a zone, so that {time_zone} changes nothing: their hours and weekdays "
             "are as they are written"
         )
     return found
+
+
+def _if_clocks(zone: str) -> str:
+    """An offset alone does not know of daylight saving."""
+    if not fixed_offset(zone):
+        return ""
+    return f"; where clocks change, {option('time_zone', 'Europe/Berlin')} follows them"
 
 
 def _check_names(known: Collection[str], names: Iterable[str]) -> None:

@@ -50,7 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_several_labels_may_mean_outlier(tmp_path: Path) -> None:
     """`--positive a --positive b` kept the last, and said nothing."""
     rows = [
-        f"{n},{'a' if n > 180 else 'b' if n < 20 else 'c' if n % 2 else 'd'}" for n in range(200)
+        f"{n / 2},{'a' if n > 180 else 'b' if n < 20 else 'c' if n % 2 else 'd'}"
+        for n in range(200)
     ]
     (tmp_path / "t.csv").write_text("\n".join(["x,kind", *rows]))
     done = run("summarize", "t.csv", "--label", "kind", "--positive", "a", "--positive", "b",

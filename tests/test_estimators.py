@@ -103,9 +103,9 @@ def without_names(rules: RuleSet) -> RuleSet:
         clauses = tuple(replace(c, feature=names[c.feature]) for c in rule.clauses)
         return replace(rule, clauses=clauses)
 
-    return replace(
-        rules, rules=tuple(map(renamed, rules)), schema=Schema.of_numbers(names.values())
-    )
+    whole = [names[field.name] for field in rules.schema.fields if field.is_whole]
+    schema = Schema.of_numbers(names.values(), whole)
+    return replace(rules, rules=tuple(map(renamed, rules)), schema=schema)
 
 
 def clauses_of(model: Any) -> list[Any]:
@@ -291,9 +291,9 @@ def test_example_by_hand() -> None:
     frame = pd.DataFrame(PAYMENTS, columns=["amount", "hour"])
     model = Stair().fit(frame, FRAUD)
     assert str(model.rules_) == (
-        "amount > 600 and hour > 20 → outlier\n"
+        "amount ≥ 601 and hour ≥ 21 → outlier\n"
         "amount ≤ 600 → inlier\n"
-        "amount > 600 and hour ≤ 20 → inlier\n"
+        "amount ≥ 601 and hour ≤ 20 → inlier\n"
         "otherwise → inlier"
     )
     assert [rule.counts for rule in model.rules_] == [
@@ -316,11 +316,11 @@ def test_explanation_by_hand() -> None:
     frame = pd.DataFrame(PAYMENTS, columns=["amount", "hour"])
     model = Stair().fit(frame, FRAUD)
     assert str(model.explain({"amount": 5200, "hour": 21})) == (
-        "Outlier by rule 1: amount 5200 > 600; hour 21 > 20."
+        "Outlier by rule 1: amount 5200 ≥ 601; hour 21 ≥ 21."
     )
     assert str(model.explain([5200, 20])) == (
-        "Inlier by rule 3: amount 5200 > 600; hour 20 ≤ 20. "
-        "Nearest outlier rule 1: hour 20, not > 20."
+        "Inlier by rule 3: amount 5200 ≥ 601; hour 20 ≤ 20. "
+        "Nearest outlier rule 1: hour 20, not ≥ 21."
     )
 
 
@@ -343,7 +343,7 @@ def test_three_classes_are_scored_by_accuracy(estimator: Any) -> None:
     assert model.score_ == 1.0
     assert model.rules_.positive is None
     assert model.rules_.default == "b"
-    assert sorted(map(str, model.rules_)) == ["1 < x0 ≤ 5", "x0 > 5", "x0 ≤ 1"]
+    assert sorted(map(str, model.rules_)) == ["x0 is 2 to 5", "x0 ≤ 1", "x0 ≥ 6"]
 
 
 # --------------------------------------------------------------------------- missing values
@@ -365,9 +365,9 @@ def test_missing_values_can_join_either_side(estimator: Any) -> None:
     """Missing values go with the side that they resemble, and the clause says so."""
     X = np.array([[1.0], [2.0], [3.0], [10.0], [11.0], [math.nan]])
     high = estimator().fit(X, [0, 0, 0, 1, 1, 1])
-    assert [str(rule) for rule in high.rules_] == ["x0 > 6 or missing", "x0 ≤ 6"]
+    assert [str(rule) for rule in high.rules_] == ["x0 ≥ 7 or missing", "x0 ≤ 6"]
     low = estimator().fit(X, [1, 1, 1, 0, 0, 1])
-    assert [str(rule) for rule in low.rules_] == ["x0 ≤ 6 or missing", "x0 > 6"]
+    assert [str(rule) for rule in low.rules_] == ["x0 ≤ 6 or missing", "x0 ≥ 7"]
     assert high.predict([[math.nan]]) == low.predict([[math.nan]]) == [1]
 
 
@@ -384,7 +384,7 @@ def test_value_that_is_missing_for_the_first_time(estimator: Any) -> None:
     told = model.explain(row)
     assert (told.number, told.label) == (None, 0)
     assert str(told).startswith("Inlier: no rule covers it.")
-    assert told.misses == ("x0 is missing, not > 5",)
+    assert told.misses == ("x0 is missing, not ≥ 6",)
 
 
 # ------------------------------------------------------------------------------- frames
@@ -762,7 +762,7 @@ def test_floor_not_reached_keeps_the_best_on_the_way(estimator: Any) -> None:
     parameters = {"start_depth": 1} if estimator is ID3 else {}
     with pytest.warns(FloorNotReached, match=r"F1 0\.800 is the best .*more than 0\.9\)"):
         model = estimator(min_score=0.9, **parameters).fit(X, y)
-    assert [str(rule) for rule in model.rules_] == ["x0 > 0", "x0 ≤ 0"]
+    assert [str(rule) for rule in model.rules_] == ["x0 ≥ 1", "x0 ≤ 0"]
     assert (model.score_, model.floor_reached_) == (0.8, False)
     if estimator is Stair:
         assert [step.score for step in model.trace_] == [0.8, 2 / 3]
@@ -833,7 +833,7 @@ def test_a_few_rows_of_great_weight_need_little_memory() -> None:
     """Six rows of weight ten million once built a table of 66 million logarithms."""
     X = np.arange(6.0)[:, None]
     model = Stair().fit(X, [0, 0, 0, 0, 1, 1], np.full(6, 1.1e7))
-    assert str(model.rules_[0]) == "x0 > 3"
+    assert str(model.rules_[0]) == "x0 ≥ 4"
 
 
 def test_explain_takes_pandas_words_for_missing() -> None:

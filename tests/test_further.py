@@ -42,7 +42,7 @@ def test_the_second_planted_kind_is_named_as_the_next_rule() -> None:
     assert more.score == f1(int((both & outlier).sum()), int(both.sum()), int(outlier.sum()))
     text = " ".join(str(summary).split())
     assert "One more rule, length 2, would explain 9% more: x2 ≤ -1.60" in text
-    floor = float(text.split("--min-score ")[1].split()[0].rstrip("."))
+    floor = float(text.split("min_score=")[1].split()[0].rstrip("."))
     again = stair.summarize(data, labels=outlier, min_score=floor)
     assert {rule.features for rule in again.rules} == {("x0",), ("x2", "x3")}
 

@@ -415,8 +415,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             act(tmp_path / "paymnts.csv")
         with pytest.raises(StairError, match=r"there is no folder"):
             act(tmp_path / "nowhere" / "payments.csv")
-        with pytest.raises(StairError, match=r"is a folder; expected a table"):
-            act(tmp_path)
         with pytest.raises(StairError, match=r"is a folder"):
             act("")
         with pytest.raises(StairError, match=r"no file"):

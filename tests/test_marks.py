@@ -53,7 +53,7 @@ def test_a_few_words_for_nothing_leave_numbers_numbers(tmp_path: Path, given_as:
     (note,) = [note for note in summary.notes if "amount" in note]
     assert note == (
         '"amount" is read as numbers, and "?" and "n/a" and "unknown" as missing (4 rows); '
-        "--kind amount=category reads it as names"
+        'kinds={"amount": "category"} reads it as names'
     )
     saved = stair.export.from_json(summary.to_json())
     labels = saved.rules.predict({"amount": ["399", "n/a", "-", "12.5", None, 360]})

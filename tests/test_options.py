@@ -168,8 +168,6 @@ TROUBLES: list[tuple[dict[str, Any], list[str]]] = [
      ["--label", "y", "--method", "local", "--partitions", "9999"]),
     ({"labels": "kind", "max_total_length": 3},
      ["--label", "kind", "--max-total-length", "3"]),
-    ({"labels": "y", "engine": "duckdb", "validate": 3},
-     ["--label", "y", "--engine", "duckdb", "--validate", "3"]),
     ({"labels": "y", "engine": "duckdb", "bins": 1},
      ["--label", "y", "--engine", "duckdb", "--bins", "1"]),
     ({"labels": "y", "engine": "duckdb", "sample": 1, "method": "refined"},

@@ -56,7 +56,7 @@ def test_all_engines_give_equal_rule_sets(
     dd = pytest.importorskip("dask.dataframe")
     frame = mixed(seed, n_classes=n_classes)
     pattern = files(frame, tmp_path / "data")
-    options = Options("label", n_bins=bins)
+    options = Options("label", n_bins=bins, time_parts=False)
     grown: dict[str, Growth] = {}
     with prepared(pattern, options, 1 << 30, tmp_path, _quiet) as (folder, coded):
         columns, sizes = coded.coding.columns, coded.coding.sizes

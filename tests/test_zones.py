@@ -195,7 +195,7 @@ def test_several_offsets_are_told(tmp_path: Path) -> None:
     _labelled(path)
     assert zone_of(io.read(path).types["at"]) == SEVERAL
     summary = stair.summarize(path, labels="bad", validate=0)
-    assert any("several offsets" in n and "--time-zone" in n for n in summary.notes)
+    assert any("several offsets" in n and "time_zone=" in n for n in summary.notes)
     assert {f.zone for f in summary.fields if f.source == "at"} == {"UTC"}
 
 

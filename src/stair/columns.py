@@ -185,7 +185,7 @@ class Categories:
     @property
     def is_closed(self) -> bool:
         """Whether no other value can ever come."""
-        return all(isinstance(value, bool) for value in self.values)
+        return not self.has_others and all(isinstance(value, bool) for value in self.values)
 
     def divide(
         self, left: Sequence[int], right: Sequence[int], missing_left: bool | None

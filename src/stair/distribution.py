@@ -172,6 +172,9 @@ class _Ordered:
             return Bars((*_in_order(bars), *((missing,) if self.missing.any() or not seen else ())))
         limits = _limits(clause)
         start, stop = self._range(group, limits)
+        if not self.is_time:  # beyond 2**53 one more or less is the same number
+            start = math.nextafter(start, -math.inf) if start == limits[0] else start
+            stop = math.nextafter(stop, math.inf) if stop == limits[1] else stop
         in_steps = self._whole and not self.is_time
         smallest = min([self._extent(group)[2], *(abs(b) for b in limits if b)])
         scale = self._scale(start, stop, smallest)

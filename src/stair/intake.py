@@ -327,7 +327,7 @@ def _matrix(
         if np.isinf(column).any():
             raise StairError(
                 f'"{name}" has infinite values, which no detector can judge by; replace them, or '
-                f"leave the column out with --exclude {name} (exclude=[...])"
+                f"leave the column out with {option('exclude', name)}"
             )
         gone = np.isnan(column)
         if gone.all() and len(column):

@@ -77,18 +77,24 @@ def read(
 
 
 def column_names(
-    source: Source, *, table: str | None = None, query: str | None = None
+    source: Source,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    separator: str | None = None,
 ) -> tuple[str, ...]:
     """The names that `read` would give."""
     files = _files(source, table, query)
     one = source if files is None else files[0]
-    return reading.column_names(one, table=table, query=query)
+    return reading.column_names(one, table=table, query=query, separator=separator)
 
 
 def is_many(source: Source) -> bool:
     """Whether this means several files, or may do so."""
     path = Path(source).expanduser()
-    return path.is_dir() or (not path.exists() and bool(set("*?[") & set(str(path))))
+    if path.is_dir():
+        return str(source) != ""  # which is no name of the folder that one is in
+    return not path.exists() and bool(set("*?[") & set(str(path)))
 
 
 def _files(source: Source, table: str | None, query: str | None) -> list[Path] | None:
@@ -101,7 +107,9 @@ def _files(source: Source, table: str | None, query: str | None) -> list[Path] |
     files = found_files(source)
     kinds = {ending if (ending := ending_of(f)) not in TEXT else ".csv" for f in files}
     if len(kinds) > 1:
-        raise StairError(f"{source} mixes {folded(sorted(kinds))} files; expected one kind.")
+        raise StairError(
+            f"the folder {source} mixes {folded(sorted(kinds))} files; expected one kind."
+        )
     if kinds <= DATABASES and len(files) > 1:
         raise StairError(f"{source} means {len(files)} databases; expected one.")
     if (table is not None or query is not None) and not kinds <= DATABASES:

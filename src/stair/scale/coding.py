@@ -297,7 +297,7 @@ def make_plan(
         kinds.setdefault(each.source, []).append("time" if each.part in TIME_PARTS else each.kind)
     read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
     on_parts = notes_on_parts(fields, lambda name: profiles[name].zone, options.time_zone)
-    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *read, *on_parts))
+    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *on_parts, *read))
 
 
 def _codes(coding: Coding, j: int, batch: Batch) -> Codes:

@@ -215,7 +215,8 @@ def _largest(column: Column, size: int) -> NDArray[Any]:
     """What the codes of a column stand for, the missing value last."""
     if isinstance(column, Categories):
         words = np.empty(size, dtype=object)
-        words[:] = [*column.values, None]
+        others = [ANY_OTHER] * column.has_others
+        words[:] = [*column.values, *others, None]
         return words
     assert isinstance(column, Binned)
     if isinstance(column.inner, Times):

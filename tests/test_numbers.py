@@ -146,7 +146,7 @@ def _planted(dtype: Any, shift: int = 0) -> tuple[dict[str, Any], NDArray[np.int
     size = rng.integers(0, 60, 800)
     size[::7] += 3
     y = ((port == 444 + shift) | ((size > 40) & (port > 480 + shift))).astype(np.int64)
-    return {"port": port.astype(dtype), "size": size.astype(np.float64)}, y
+    return {"level": port.astype(dtype), "size": size.astype(np.float64)}, y
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -160,7 +160,7 @@ def test_whole_columns_have_whole_bounds(method: str, dtype: str) -> None:
     for clause in clauses:
         assert clause.whole
         assert all(float(b).is_integer() for b in (clause.low, clause.high) if math.isfinite(b))
-    assert any("port = 444" in str(rule) for rule in summary.rules)
+    assert any("level = 444" in str(rule) for rule in summary.rules)
     again = from_json(summary.to_json() or "").rules
     assert again == summary.rules
     assert again.schema == summary.rules.schema
@@ -173,10 +173,10 @@ def test_whole_columns_of_64_bits(dtype: str, shift: int) -> None:
     rng = np.random.default_rng(1)
     code = [int(k) + shift for k in rng.integers(0, 40, 400)]
     y = np.array([int(v == 7 + shift) for v in code])
-    data = {"code": np.array(code, dtype=dtype)}
+    data = {"amount": np.array(code, dtype=dtype)}
     for method in ("distilled", "stair"):
         summary = stair.summarize(data, labels=y, method=method, validate=0)
-        assert str(summary.rules[0]) == f"code = {7 + shift}"
+        assert str(summary.rules[0]) == f"amount = {7 + shift}"
 
 
 def test_whole_columns_of_estimators() -> None:
@@ -203,13 +203,13 @@ def test_fractions_are_told_where_there_were_none() -> None:
     data, y = _planted("i8")
     summary = stair.summarize(data, labels=y, min_score=0.95, validate=0)
     rules = from_json(to_json(summary)).rules
-    new = {"port": [443.7, 444.0, math.inf, 12.5, None], "size": [1, 1, 1, 1, 1]}
+    new = {"level": [443.7, 444.0, math.inf, 12.5, None], "size": [1, 1, 1, 1, 1]}
     values = rules.read(new)
-    said = '2 rows have values of "port" that are no whole numbers'
-    assert values.fractions == {"port": 2}
+    said = '2 rows have values of "level" that are no whole numbers'
+    assert values.fractions == {"level": 2}
     assert any(note.startswith(said) for note in values.notes)
     assert rules.predict(new).tolist()[:2] == ["outlier", "outlier"]
-    assert "443.7 in (443, 444]" in str(rules.explain({"port": 443.7, "size": 1}))
+    assert "level 443.7 in (443, 444]" in str(rules.explain({"level": 443.7, "size": 1}))
     assert not rules.read(data).notes
 
 
@@ -289,7 +289,7 @@ def _endings(rules: Any, data: dict[str, Any]) -> dict[str, list[Any]]:
     exec(to_python(rules), space)
     found["python"] = [space["label"](row) for row in rows]
     found["pandas"] = pandas_labels(rules, pd.DataFrame(data)).tolist()
-    found["polars"] = pl.DataFrame(data).select(polars_label(rules)).to_series().to_list()
+    found["polars"] = pl.DataFrame(data).with_columns(said=polars_label(rules))["said"].to_list()
     return found
 
 

@@ -295,9 +295,13 @@ def make_plan(
     kinds: dict[str, list[str]] = {}
     for each in fields:
         kinds.setdefault(each.source, []).append("time" if each.part in TIME_PARTS else each.kind)
-    read = [note for name, read_as in kinds.items() for note in profiles[name].notes(name, read_as)]
-    on_parts = notes_on_parts(fields, lambda name: profiles[name].zone, options.time_zone)
-    return Plan(coder, verdict, left_out, tuple(names), source, (*notes, *on_parts, *read))
+    read = [  # in the order of a table in memory
+        *notes,
+        *(note for name in kinds for note in profiles[name].notes(name)),
+        *notes_on_parts(fields, lambda name: profiles[name].zone, options.time_zone),
+        *(note for name, as_ in kinds.items() for note in profiles[name].unread(name, as_)),
+    ]
+    return Plan(coder, verdict, left_out, tuple(names), source, tuple(read))
 
 
 def _codes(coding: Coding, j: int, batch: Batch) -> Codes:

@@ -264,12 +264,15 @@ class Profile:
             f"{option('exclude', name)}, or group them first"
         )
 
-    def notes(self, name: str, kinds: Iterable[str]) -> list[str]:
-        """What a person should know about how the column was read, as these kinds."""
-        found = zone_notes(name, self.was)
+    def notes(self, name: str) -> list[str]:
+        """What a person should know about what the column is."""
+        return zone_notes(name, self.was)
+
+    def unread(self, name: str, kinds: Iterable[str]) -> list[str]:
+        """And about values that could not be read as these kinds."""
         if "time" in kinds and self.kind == "words" and self.n_unreal:
-            found.append(unread_in_words(name, "time", self.n_unreal))
-        return found
+            return [unread_in_words(name, "time", self.n_unreal)]
+        return []
 
 
 TOO_MANY: Final = f"more than {MOST_DISTINCT:,} different values, or very long ones"

@@ -19,9 +19,10 @@ SOME = settings(max_examples=12, deadline=None, suppress_health_check=list(Healt
 
 
 def _repeated(tokens: list[Any], share: float, random: np.random.Generator) -> list[Any]:
+    found = list(tokens)
     for row in random.permutation(len(tokens))[: int(share * len(tokens))]:
-        tokens[row] = tokens[random.integers(len(tokens))]
-    return tokens
+        found[row] = tokens[random.integers(len(tokens))]
+    return found
 
 
 @SOME

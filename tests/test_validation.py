@@ -186,3 +186,15 @@ def test_a_rule_that_is_a_memory_of_its_rows_is_marked() -> None:
     assert not falling & set(map(str, names_planted))
     lines = str(summary).splitlines()
     assert sum(line.split("   ")[0].rstrip().endswith("*") or "*  " in line for line in lines)
+
+
+@pytest.mark.parametrize("method", ["id3", "cart", "stair"])
+def test_a_class_that_only_rows_kept_aside_have(method: str) -> None:
+    """Trees counted the classes of the rows that they saw: without the last one they ended in a
+    ValueError."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=200)
+    label = np.where(x > 1, "b", "a").astype(object)
+    label[0] = "z"
+    summary = stair.summarize({"x": x}, labels=label, method=method)
+    assert summary.rules.classes == ("a", "b", "z")

@@ -300,7 +300,14 @@ class Learner:
             )  # fmt: skip
         else:
             found = cart_leaves(matrix, codes, None, columns, criterion="entropy", **settings)
-        return (*found, ())
+        leaves, default = found
+        n_classes = len(self.labels.classes)  # of which rows kept aside may have the last one
+        padded = [leaf._replace(counts=(*leaf.counts, *_zeros(leaf, n_classes))) for leaf in leaves]
+        return padded, default, ()
+
+
+def _zeros(leaf: Leaf, n_classes: int) -> list[float]:
+    return [0.0] * (n_classes - len(leaf.counts))
 
 
 @dataclass(frozen=True, slots=True)

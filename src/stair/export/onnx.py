@@ -236,12 +236,16 @@ def _bounded(
     if matrix == "numbers":
         low = np.array([c.low for c in clauses], dtype=np.float64)
         high = np.array([c.high for c in clauses], dtype=np.float64)
+        no_low = np.isneginf(low)
     else:
         low = np.array([c.after.astype(np.int64) for c in clauses], dtype=np.int64)
         high = np.array([c.until.astype(np.int64) for c in clauses], dtype=np.int64)
+        no_low = np.zeros(len(low), dtype=np.bool_)  # what is below all times is missing
     inside = graph.add(
         "And",
-        graph.add("Greater", taken, graph.constant(low)),
+        graph.add(
+            "Or", graph.add("Greater", taken, graph.constant(low)), graph.constant(no_low)
+        ),  # nothing is below −∞, and yet it is above no bound
         graph.add("LessOrEqual", taken, graph.constant(high)),
     )
     allowed = graph.constant(np.array([c.missing for c in clauses]))

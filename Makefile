@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx)
+SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx src/stair/*/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint format types bench docs fuzz reproduce clean
@@ -56,4 +56,4 @@ reproduce: $(VENV)/test
 	$(BIN)/python -m experiments.page
 
 clean:
-	rm -rf $(VENV) build demo site *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*.so
+	rm -rf $(VENV) build demo site *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*/_*.c src/stair/*/*.so src/stair/*/*/*.so

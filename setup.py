@@ -19,6 +19,6 @@ setup(
             extra_compile_args=FLAGS,
             optional=True,
         )
-        for name in ("stair.engines._count", "stair.engines._route", "stair.distill._boxes")
+        for name in ("stair.engines._count", "stair.engines._route", "stair.learn.distill._boxes")
     ]
 )

@@ -114,7 +114,7 @@ def measure(path: Path, method: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    from stair.io import write_table
+    from stair.data import write_table
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "million.parquet"

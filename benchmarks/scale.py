@@ -274,12 +274,12 @@ def _without_address(error: Exception) -> str:
 
 def cover() -> dict[str, Any]:
     """The paper's Cover in 1,024 bins: passes for all its splits, beside one split at a time."""
-    from stair.columns import Binned, Numbers
     from stair.datasets import DataNotFound, load, lof_labels
     from stair.engines.counting import MemoryCounter
     from stair.engines.memory import MemoryEngine
-    from stair.grow import grow, leaves_of
-    from stair.levels import grow_by_level
+    from stair.learn.grow import grow, leaves_of
+    from stair.learn.levels import grow_by_level
+    from stair.rules.columns import Binned, Numbers
     from stair.scale.edges import binned
     from stair.scale.sketch import Sketch
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stair.clauses import Among, Clause, Interval
+from stair.rules.clauses import Among, Clause, Interval
 
 ROWS_A_FILE = 1_000_000
 COUNTRIES = np.array(["AT", "BE", "CH", "DE", "ES", "FR", "IT", "NL", "PL", "US"])

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stair import __version__, io
+from stair import __version__
+from stair.data import atomic_write
 
 
 @dataclass(frozen=True)
@@ -86,4 +87,4 @@ class Store:
         }
         self._folder.mkdir(parents=True, exist_ok=True)
         self._read.pop(self.path(task, data_sum), None)
-        io.atomic_write(self.path(task, data_sum), json.dumps(record) + "\n")
+        atomic_write(self.path(task, data_sum), json.dumps(record) + "\n")

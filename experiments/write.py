@@ -26,7 +26,7 @@ from experiments.plan import (
 from experiments.results import Results
 from experiments.settings import Settings
 from experiments.tables import NOT_RUN, Row
-from stair import io
+from stair.data import atomic_write
 
 TITLES = {
     "q1": "Q1: total length of the rules",
@@ -50,7 +50,7 @@ def write_all(folder: Path, asked: list[str], results: Results, names: list[str]
     lines = "\n".join(map(str, judged))
     if asked == list(QUESTIONS):
         _csv(folder / "claims.csv", [claim.row() for claim in judged])
-        io.atomic_write(folder / "claims.md", _claims_page(judged, results))
+        atomic_write(folder / "claims.md", _claims_page(judged, results))
     return lines
 
 
@@ -62,7 +62,7 @@ def _write_question(folder: Path, question: str, results: Results, names: list[s
         parts += _lengths_page(rows, results)
         seconds = tables.q1_seconds(results, names)
         _csv(folder / f"{question}-seconds.csv", seconds)
-        io.atomic_write(folder / f"{question}-seconds.md", _seconds_page(question, seconds))
+        atomic_write(folder / f"{question}-seconds.md", _seconds_page(question, seconds))
     if question == "q2":
         rows = tables.q2_rows(results, names)
         _csv(folder / "q2.csv", rows)
@@ -96,7 +96,7 @@ def _write_question(folder: Path, question: str, results: Results, names: list[s
         rows = tables.locality_rows(results, names)
         _csv(folder / "lambda.csv", rows)
         parts += _locality_page(rows, results.known)
-    io.atomic_write(folder / f"{question}.md", "\n\n".join(parts) + "\n")
+    atomic_write(folder / f"{question}.md", "\n\n".join(parts) + "\n")
     _provenance(folder / f"{question}.json", question, results, names)
 
 
@@ -109,7 +109,7 @@ def _csv(path: Path, rows: Sequence[Row]) -> None:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    io.atomic_write(path, text.getvalue())
+    atomic_write(path, text.getvalue())
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -160,7 +160,7 @@ def _provenance(path: Path, question: str, results: Results, names: list[str]) -
             for name in names
         },
     }
-    io.atomic_write(path, json.dumps(content, indent=1) + "\n")
+    atomic_write(path, json.dumps(content, indent=1) + "\n")
 
 
 def _seconds(asked: list[str], results: Results, by_question: dict[str, list[str]]) -> list[Row]:

@@ -53,7 +53,7 @@ def rows_of(rng: Rng, fewest: int = 1) -> list[dict[str, Any]]:
 
 
 def _csv(rows: list[dict[str, Any]], rng: Rng) -> bytes:
-    from stair.io.writing import csv_line
+    from stair.data.writing import csv_line
 
     separator = ",;\t|"[int(rng.integers(4))]
     end = ["\n", "\r\n", "\r"][int(rng.integers(3))]
@@ -238,11 +238,12 @@ def damaged_file(kind: str, seed: int, number: int) -> bytes:
 
 def look_at(path: Path) -> tuple[str, str, str]:
     """What becomes of a file: (read | refused | found, what tells it from others, the words)."""
-    from stair import StairError, io, summarize
+    from stair import StairError, summarize
+    from stair.data import read, write_with
 
     step = "reading"
     try:
-        frame = io.read(path)
+        frame = read(path)
         try:
             step = "learning"
             if frame.n_rows > 3:
@@ -252,7 +253,7 @@ def look_at(path: Path) -> tuple[str, str, str]:
             added = {"stair_rule": np.arange(frame.n_rows)}
             for ending in (path.suffixes[0], ".tsv"):
                 name = f"out{'.csv' if ending in ('.sqlite', '.duckdb') else ending}"
-                io.write_with(path.with_name(name), path, frame, added)
+                write_with(path.with_name(name), path, frame, added)
         except StairError as error:
             return "read", "", sentence_kind(str(error))
         return "read", "", ""

@@ -14,8 +14,8 @@ import numpy as np
 
 import stair
 from fuzz.case import Case
-from stair import io
 from stair.apply import apply_rules
+from stair.data import Frame, from_object, read
 from stair.export import SavedRules, from_json, load, to_json
 
 Answer = tuple[list[Any], list[int]]  # labels, and numbers of rules from 1; 0 where there is none
@@ -45,20 +45,20 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     return stair.summarize(data, **options)
 
 
-def read_frame(data: Any, reading: Mapping[str, Any], saved: SavedRules | None = None) -> io.Frame:
+def read_frame(data: Any, reading: Mapping[str, Any], saved: SavedRules | None = None) -> Frame:
     """A table as the library reads it, for rules where there are some."""
     if not isinstance(data, Path):
-        return io.from_object(data)
-    return io.read(data, **reading, texts=() if saved is None else saved.rules.schema.texts())
+        return from_object(data)
+    return read(data, **reading, texts=() if saved is None else saved.rules.schema.texts())
 
 
-def apply(saved: SavedRules, frame: io.Frame) -> Answer:
+def apply(saved: SavedRules, frame: Frame) -> Answer:
     """What the rules say of each row of a table."""
     applied = apply_rules(saved, frame)
     return applied.labels.tolist(), applied.rules.tolist()
 
 
-def apply_in_batches(saved: SavedRules, frame: io.Frame, size: int) -> Answer:
+def apply_in_batches(saved: SavedRules, frame: Frame, size: int) -> Answer:
     labels: list[Any] = []
     numbers: list[int] = []
     for start in range(0, frame.n_rows, size):
@@ -70,7 +70,7 @@ def apply_in_batches(saved: SavedRules, frame: io.Frame, size: int) -> Answer:
     return labels, numbers
 
 
-def plain_columns(frame: io.Frame) -> dict[str, list[Any]]:
+def plain_columns(frame: Frame) -> dict[str, list[Any]]:
     """The columns of a frame as Python values."""
     return {
         name: plain_values(array, frame.types.get(name, ""))

@@ -20,12 +20,12 @@ import numpy as np
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
 from fuzz.rules_files import ANYTHING
 from stair import StairError
-from stair.clauses import Interval
 from stair.intake import Given, take_in
 from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.session import Review
 from stair.review.store import Store
+from stair.rules.clauses import Interval
 
 Rng = np.random.Generator
 CHECK = "files of verdicts"

@@ -14,7 +14,8 @@ import numpy as np
 
 from fuzz import library, oracle
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
-from stair import StairError, io, summarize
+from stair import StairError, summarize
+from stair.data import Frame, from_object
 
 Rng = np.random.Generator
 
@@ -184,7 +185,7 @@ _CHANGES: tuple[Callable[[Any, Rng], None], ...] = (
 # --- what must hold -------------------------------------------------------------------------------
 
 
-def look_at(text: str | bytes, frame: io.Frame, connection: Any) -> Result:
+def look_at(text: str | bytes, frame: Frame, connection: Any) -> Result:
     """Read or refused; and if it is read, it means one thing."""
     result = Result()
     try:
@@ -204,7 +205,7 @@ def look_at(text: str | bytes, frame: io.Frame, connection: Any) -> Result:
     return result
 
 
-def _look_at(text: str | bytes, frame: io.Frame, connection: Any, result: Result) -> None:
+def _look_at(text: str | bytes, frame: Frame, connection: Any, result: Result) -> None:
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
         file.flush()
@@ -249,7 +250,7 @@ def _look_at(text: str | bytes, frame: io.Frame, connection: Any, result: Result
 def run(n: int, seed: int = 0) -> tuple[Result, list[tuple[Finding, str]]]:
     """So many damaged files: the tallies, and each kind of finding with its file."""
     files, table = seeds(), small_table()
-    frame = io.from_object(table)
+    frame = from_object(table)
     total = Result()
     kept: list[tuple[Finding, str]] = []
     import pyarrow as pa

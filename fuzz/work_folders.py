@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.result import Finding, Result, last_lines, origin
-from stair import StairError, io, summarize
+from stair import StairError, summarize
+from stair.data import write_table
 
 Rng = np.random.Generator
 
@@ -43,7 +44,7 @@ def make_table(folder: Path, n_rows: int = 120) -> Path:
             "day": np.datetime64("2024-02-01", "us") + rng.integers(0, 40, n_rows).astype("m8[D]"),
             "label": ((amount > 60) & (size > 2) | (code == "X") & (size < 2)).astype(np.int64),
         }
-        io.write_table(folder / f"part-{part}.parquet", columns)
+        write_table(folder / f"part-{part}.parquet", columns)
     return folder
 
 

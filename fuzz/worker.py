@@ -66,8 +66,8 @@ def rules_digest(case: Case, folder: Path) -> str | None:
 
 def become_a_twin() -> None:
     """The slow twins in place of the kernels, and another number of threads."""
-    from stair.distill import cover
     from stair.engines import counting, memory
+    from stair.learn.distill import cover
 
     cover.KERNELS["compiled"] = cover.KERNELS["numpy"]
     for module in (counting, memory):

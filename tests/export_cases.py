@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from stair.clauses import Among, Interval, Mentions, Period
-from stair.local import LocalRuleSet, Partition
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema, Values
-from stair.space import Axis, Space
+from stair.rules.clauses import Among, Interval, Mentions, Period
+from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema, Values
+from stair.rules.space import Axis, Space
 
 NAMES = [
     "plain", 'quo"te', "it's", "select", "new\nline", "<script>alert(1)</script>", "😀",

@@ -1,4 +1,4 @@
-"""Files, tables and comparisons that the tests of stair.io share."""
+"""Files, tables and comparisons that the tests of stair.data share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from stair.io import Frame
+from stair.data import Frame
 
 NAN = float("nan")
 NAT = np.datetime64("NaT")

@@ -1,7 +1,7 @@
 """L-STAIR's loop, slow and obvious: each row for itself, everything anew in each round.
 
 All distances, all verdicts and all losses are matrices (rows × partitions); nothing is remembered.
-`stair.partition` must give the same to the last bit.
+`stair.learn.partition` must give the same to the last bit.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from stair.alike import Alike
 from stair.engines.memory import MemoryEngine
-from stair.grow import grow_forest, plant
-from stair.objective import f1, reaches
-from stair.partition import GAP, MOST_PARTITIONS, PAST, PATIENCE, Local, Round
-from stair.refine import refine
-from stair.rules import Leaf
+from stair.learn.alike import Alike
+from stair.learn.grow import grow_forest, plant
+from stair.learn.partition import GAP, MOST_PARTITIONS, PAST, PATIENCE, Local, Round
+from stair.learn.prune import refine
+from stair.rules.objective import f1, reaches
+from stair.rules.rule_set import Leaf
 
 
 def learn_local(data: Alike, places: Any, n_classes: int, **settings: Any) -> Local:

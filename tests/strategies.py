@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stair.columns import Numbers
 from stair.engines.memory import MemoryEngine
+from stair.rules.columns import Numbers
 
 
 class Labelled(NamedTuple):

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 
 import stair
 from stair import cli
+from stair.data import write_table
 from stair.export import load
-from stair.io import write_table
-from stair.labels import read_labels
+from stair.verdict.labels import read_labels
 
 
 def rows(n: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:

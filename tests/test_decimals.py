@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from stair.decimals import shortest_between
+from stair.data.decimals import shortest_between
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

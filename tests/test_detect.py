@@ -1,4 +1,4 @@
-"""What `stair.detect` promises: detectors by name, the far rows on top, the same every time."""
+"""Detectors by name: the far rows on top, the same every time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import stair
-from stair import detect
 from stair.errors import StairError
+from stair.verdict import detectors as detect
 
 N_PLANTED = 10
 HAS_PYOD = importlib.util.find_spec("pyod") is not None

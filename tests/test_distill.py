@@ -15,13 +15,13 @@ from sklearn.metrics import accuracy_score, f1_score
 
 import stair
 from stair import DistilledStair, FloorNotReached, Stair, StairError
-from stair.columns import Numbers
 from stair.demo import payments
-from stair.distill import least_outliers
-from stair.distill.cells import cells_of, distinct_rows
-from stair.distill.cover import KERNELS, Cover, Placed, problem_of
-from stair.distill.exact import choose
-from stair.rules import Among, Interval
+from stair.learn.distill import least_outliers
+from stair.learn.distill.cells import cells_of, distinct_rows
+from stair.learn.distill.cover import KERNELS, Cover, Placed, problem_of
+from stair.learn.distill.exact import choose
+from stair.rules.columns import Numbers
+from stair.rules.rule_set import Among, Interval
 from strategies import Labelled, labelled
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -113,7 +113,7 @@ def test_the_twin_distils_the_same_rules(effort: str, monkeypatch: pytest.Monkey
     X, y = _islands(3, 60)
     X[::7, 1] = np.nan
     here = DistilledStair(effort=effort).fit(X, y)
-    monkeypatch.setattr("stair.distill.cover.KERNELS", {"numpy": KERNELS["numpy"]})
+    monkeypatch.setattr("stair.learn.distill.cover.KERNELS", {"numpy": KERNELS["numpy"]})
     there = DistilledStair(effort=effort).fit(X, y)
     assert here.rules_ == there.rules_
     assert here.bound_ == there.bound_

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stair.columns import ANY_SIDE, ONE_SIDE, Sides
-from stair.distill import _twin
-from stair.distill.cover import KERNELS
+from stair.learn.distill import _twin
+from stair.learn.distill.cover import KERNELS
+from stair.rules.columns import ANY_SIDE, ONE_SIDE, Sides
 
 compiled = KERNELS.get("compiled")
 

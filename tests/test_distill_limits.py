@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 import stair
 from stair import DistilledStair, FloorNotReached, Stair
-from stair.columns import Binned, Categories, Lists, Numbers, Times
-from stair.distill import boxes, clock, distill, exact, polish
-from stair.distill.cells import cells_of
-from stair.distill.quiet import quiet_solver
-from stair.schema import Field, Schema
-from stair.table import encode
+from stair.learn.distill import boxes, clock, distill, exact, polish
+from stair.learn.distill.cells import cells_of
+from stair.learn.distill.quiet import quiet_solver
+from stair.learn.table import encode
+from stair.rules.columns import Binned, Categories, Lists, Numbers, Times
+from stair.rules.schema import Field, Schema
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -162,7 +162,7 @@ def test_who_wants_to_stop_is_heard_wherever_the_search_is(
         return found
 
     for module in ("boxes", "plan", "select"):
-        monkeypatch.setattr(f"stair.distill.{module}.around", counted)
+        monkeypatch.setattr(f"stair.learn.distill.{module}.around", counted)
 
     def run(say: Any) -> None:
         columns = [Numbers(name, j) for j, name in enumerate("abc")]
@@ -217,7 +217,7 @@ def test_once_it_is_late_nothing_more_is_looked_for(
 
     monkeypatch.setattr(clock, "time", Watch)
     for module in ("boxes", "plan", "select"):
-        monkeypatch.setattr(f"stair.distill.{module}.around", counted)
+        monkeypatch.setattr(f"stair.learn.distill.{module}.around", counted)
     random = np.random.default_rng(2)
     X, y = random.normal(size=(300, 6)).round(2), (random.random(300) < 0.2).astype(int)
     model = DistilledStair(min_score=0.6, time_limit=limit, max_rule_length=10**9).fit(X, y)

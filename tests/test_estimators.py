@@ -34,7 +34,7 @@ from stair import (
     StairError,
     summarize,
 )
-from stair.schema import Schema
+from stair.rules.schema import Schema
 
 # Random tables seldom reach the floor; the tests about the warning ask for it by name.
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")

@@ -17,14 +17,14 @@ from markdown_it import MarkdownIt
 
 from export_cases import LOTS, SOME, Case, cases
 from stair import StairError
-from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.export import SavedRules, from_json, to_json, to_markdown, to_sentences
 from stair.export.kinds import KINDS, json_schema
 from stair.export.text import fit, percent, score_in_words
 from stair.export.words import one_line, verdict
-from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 from stair.summary import summarize
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema()))

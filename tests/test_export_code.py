@@ -14,13 +14,13 @@ from hypothesis import given
 
 from export_cases import LOTS, SOME, Case, cases
 from stair import summarize
-from stair.clauses import Among, Interval, Mentions, Period
 from stair.export.pandas import pandas_labels, pandas_masks, to_pandas
 from stair.export.polars import polars_label, polars_masks, polars_rule, to_polars
 from stair.export.python import to_python
 from stair.export.written import Written
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
+from stair.rules.clauses import Among, Interval, Mentions, Period
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 
 
 def _run(text: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from onnx.reference import ReferenceEvaluator
 
 from export_cases import LOTS, SOME, Case, cases
 from stair import StairError
-from stair.clauses import Interval
 from stair.export.onnx import onnx_inputs, to_onnx
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
+from stair.rules.clauses import Interval
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 
 
 def _session(model: bytes) -> Any:
@@ -80,7 +80,7 @@ def test_rules_that_speak_of_no_column_are_refused() -> None:
     with pytest.raises(StairError, match="speak of no column"):
         to_onnx(rules)
     with pytest.raises(StairError, match="its values are texts"):
-        from stair.clauses import Among
+        from stair.rules.clauses import Among
 
         mixed = replace(
             rules,

@@ -13,9 +13,9 @@ from hypothesis import given
 
 from export_cases import FEW, LOTS, Case, cases
 from stair import StairError
-from stair.clauses import Among
 from stair.export.pmml import to_pmml
-from stair.rules import Rule, RuleSet
+from stair.rules.clauses import Among
+from stair.rules.rule_set import Rule, RuleSet
 
 P = "{http://www.dmg.org/PMML-4_4}"
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
 from stair import StairError, summarize
-from stair.clauses import Among, Interval, Mentions
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
-from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
+from stair.rules.clauses import Among, Interval, Mentions
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from stair import StairError
-from stair.clauses import Among, Clause, Interval, Mentions, Period
 from stair.export import DIALECTS, SavedRules, to_sql, to_sql_view
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
@@ -26,10 +25,11 @@ from stair.export.pmml import to_pmml
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sql_columns import hours_of, last_clock, last_duration, number_as_text
-from stair.local import LocalRuleSet, Partition
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
-from stair.space import Axis, Space
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
+from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
+from stair.rules.space import Axis, Space
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stair
-from stair.objective import f1
+from stair.rules.objective import f1
 
 
 def two_kinds(seed: int, n: int = 20_000) -> tuple[dict[str, Any], Any]:

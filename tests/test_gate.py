@@ -20,10 +20,10 @@ import pytest
 
 import stair
 from stair import gate
+from stair.data import read
+from stair.data.writing import replacing
 from stair.errors import StairError, visible
-from stair.io import read
-from stair.io.writing import replacing
-from stair.labels import wanted_outliers
+from stair.verdict.labels import wanted_outliers
 
 COMMAND = [sys.executable, "-m", "stair.cli"]
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egpj.exe\x9b31m\r\x00"
@@ -215,7 +215,7 @@ def test_nothing_in_a_file_reaches_the_terminal(tmp_path: Path) -> None:
     summary = stair.summarize(table, labels=labels)
     summary.to_json(tmp_path / "rules.json")
     file = tmp_path / "t\x1b[31m\x9b.jsonl"
-    stair.io.write_table(file, {**table, "y": labels})
+    stair.data.write_table(file, {**table, "y": labels})
     words = [["summarize", file.name, "--label", "y"], ["summarize", file.name, "--label", "z"],
              ["apply", "rules.json", file.name], ["explain", "rules.json", file.name, "--row", "1"],
              ["export", "rules.json"], ["export", "rules.json", "--to", "sql"],

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from stair.grow import Growth, Node, Step, grow
-from stair.objective import entropy_scale, purity
+from stair.learn.grow import Growth, Node, Step, grow
+from stair.rules.objective import entropy_scale, purity
 from strategies import Labelled, labelled
 
 EVERY = settings(max_examples=150, deadline=None)

@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from io_files import UTC, rich_arrow, saved
+from stair.data import atomic_write, read, write_table, write_with
 from stair.errors import StairError
-from stair.io import atomic_write, read, write_table, write_with
 
 
 def copied(source: Path, name: str, labels: list[Any] | None = None) -> Path:

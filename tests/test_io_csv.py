@@ -1,4 +1,4 @@
-"""Every promise of stair.io about CSV files, with both readers of them."""
+"""Every promise of stair.data about CSV files, with both readers of them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from io_files import NAN, NAT, PAYMENTS, holds, same, saved, times, without
+from stair.data import Frame, column_names, csv_duckdb, read, write_table
+from stair.data import csv as stair_csv
+from stair.data import text as stair_text
+from stair.data.csv_duckdb import Unsure
+from stair.data.reading import _read
+from stair.data.values import MISSING
 from stair.errors import StairError
-from stair.io import Frame, column_names, csv_duckdb, read, write_table
-from stair.io import csv as stair_csv
-from stair.io import text as stair_text
-from stair.io.csv_duckdb import Unsure
-from stair.io.reading import _read
-from stair.io.values import MISSING
 
 
 def plain(path: Path, **options: Any) -> Frame:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import stair
-from stair import cli, io
+from stair import cli
+from stair.data import read, write_table
 from stair.demo import payments
 from stair.errors import StairError
 
@@ -42,8 +43,8 @@ def test_a_table_in_many_files_is_read_as_the_same_table_in_one(
     for number, (start, stop) in enumerate(pairwise(edges)):
         lines = "".join(f"{a},{b}\n" for a, b in rows[start:stop])
         (tmp_path / f"part{number}.csv").write_text("a,b\n" + lines, encoding="utf-8")
-    one = io.read(whole, texts=texts)
-    many = io.read(tmp_path / "part*.csv", texts=texts)
+    one = read(whole, texts=texts)
+    many = read(tmp_path / "part*.csv", texts=texts)
     assert many.n_rows == one.n_rows
     assert many.types == one.types
     for name, column in one.columns.items():
@@ -60,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
     data = payments()
     for name, rows in (("a", slice(0, 1000)), ("b", slice(1000, 3000)), ("c", slice(3000, 5000))):
         part = {column: values[rows] for column, values in data.items()}
-        io.write_table(tmp_path / f"{name}.csv", part)
+        write_table(tmp_path / f"{name}.csv", part)
     return tmp_path
 
 
@@ -99,30 +100,30 @@ def test_files_of_different_columns_are_refused_by_name(
     (tmp_path / "1.csv").write_text("x\n1\n2\n")
     (tmp_path / "2.csv").write_text(second)
     with pytest.raises(StairError) as refused:
-        io.read(tmp_path / "*.csv")
+        read(tmp_path / "*.csv")
     assert message in str(refused.value) or 'column "z"' in str(refused.value)
     if "y" in second:
         with pytest.raises(StairError, match=r'2\.csv has a column "y"'):
-            io.read(tmp_path / "*.csv", columns=["x"])
+            read(tmp_path / "*.csv", columns=["x"])
 
 
 def test_what_cannot_be_one_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StairError, match="no file matches"):
-        io.read(tmp_path / "*.csv")
+        read(tmp_path / "*.csv")
     with pytest.raises(StairError, match="no Parquet or CSV file in the folder"):
-        io.read(tmp_path)
-    io.write_table(tmp_path / "1.parquet", {"x": np.array([1.0, 2.0])})
-    io.write_table(tmp_path / "2.parquet", {"x": np.array(["a", "b"], dtype=object)})
+        read(tmp_path)
+    write_table(tmp_path / "1.parquet", {"x": np.array([1.0, 2.0])})
+    write_table(tmp_path / "2.parquet", {"x": np.array(["a", "b"], dtype=object)})
     with pytest.raises(StairError, match=r'"x" holds numbers in 1\.parquet but text in 2'):
-        io.read(tmp_path / "*.parquet")
+        read(tmp_path / "*.parquet")
     (tmp_path / "3.csv").write_text("x\n1\n")
     with pytest.raises(StairError, match=r"mixes \.csv, \.parquet files"):
-        io.read(tmp_path)
+        read(tmp_path)
     with pytest.raises(StairError, match="table= and query= are for one file"):
-        io.read(tmp_path / "*.csv", table="t")
+        read(tmp_path / "*.csv", table="t")
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
     (tmp_path / "a[1].csv").write_text("x\n1\n")
     (tmp_path / "a1.csv").write_text("x\n2\n")
-    assert io.read(tmp_path / "a[1].csv").columns["x"].tolist() == [1]
+    assert read(tmp_path / "a[1].csv").columns["x"].tolist() == [1]

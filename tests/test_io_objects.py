@@ -1,4 +1,4 @@
-"""Every promise of stair.io.from_object, for tables of every library."""
+"""Every promise of stair.data.from_object, for tables of every library."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 from io_files import NAN, PAYMENTS, RICH, RICH_NOTES, UTC, holds, rich_arrow, saved, times
+from stair.data import from_object, read
+from stair.data.arrays import Truth
 from stair.errors import StairError
-from stair.io import from_object, read
-from stair.io.arrays import Truth
 
 
 def test_arrow_tables() -> None:

@@ -1,4 +1,4 @@
-"""Every promise of stair.io.read about other files, and files that are not there."""
+"""Every promise of stair.data.read about other files, and files that are not there."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from io_files import (
     times,
     without,
 )
+from stair.data import column_names, read, write_table
 from stair.errors import StairError
-from stair.io import column_names, read, write_table
 
 
 @pytest.fixture
@@ -489,7 +489,7 @@ def test_files_are_closed(tmp_path: Path) -> None:
 
 def test_importing_is_light() -> None:
     code = (
-        "import sys, stair.io\n"
+        "import sys, stair.data\n"
         "heavy = {'pandas', 'pyarrow', 'duckdb', 'narwhals', 'openpyxl', 'polars', 'sklearn'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

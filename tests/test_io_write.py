@@ -1,4 +1,4 @@
-"""Every promise of stair.io about writing: all of a file, or nothing."""
+"""Every promise of stair.data about writing: all of a file, or nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from io_files import (
     times,
     without,
 )
+from stair.data import atomic_write, column_names, read, write_table
 from stair.errors import StairError
-from stair.io import atomic_write, column_names, read, write_table
 
 
 @pytest.fixture

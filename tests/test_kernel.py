@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from stair.engines import _twin
 from stair.engines.memory import HAS_KERNEL, MemoryEngine
-from stair.grow import grow
-from stair.objective import log_table, negentropy
-from stair.search import best_set, set_members
+from stair.engines.search import best_set, set_members
+from stair.learn.grow import grow
+from stair.rules.objective import log_table, negentropy
 from strategies import Labelled, labelled
 
 pytestmark = pytest.mark.skipif(not HAS_KERNEL, reason="the kernel was not compiled here")

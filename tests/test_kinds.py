@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import stair
 from flows import NORMAL, PLANTED, flows
-from stair.objective import f1
+from stair.rules.objective import f1
 
 IDENTIFIERS = {"Flow ID"}
 

@@ -1,4 +1,4 @@
-"""What `stair.labels` promises: one verdict, whatever it was written in or came out of."""
+"""What `stair.verdict.labels` promises: one verdict, whatever it was written in or came out of."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import OneClassSVM
 
 from stair.errors import StairError, spoken
-from stair.labels import Labels, labels_from_scores, read_labels
-from stair.verdicts import labels_from_detector
+from stair.verdict.labels import Labels, labels_from_scores, read_labels
+from stair.verdict.reading import labels_from_detector
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -589,7 +589,7 @@ def test_what_is_no_detector_is_said(cloud: NDArray[np.float64]) -> None:
         labels_from_detector(classifier, cloud)
     with pytest.raises(StairError, match="can be given as labels="):
         labels_from_detector(classifier, cloud)
-    with pytest.raises(StairError, match=r"detector is 'lof'; .*stair.detect.find\('lof', X\)"):
+    with pytest.raises(StairError, match=r"detector is 'lof'; .*detectors.find\('lof', X\)"):
         labels_from_detector("lof", cloud)
     with pytest.raises(StairError, match=r"the class IsolationForest; .*IsolationForest\(\)"):
         labels_from_detector(IsolationForest, cloud)
@@ -742,7 +742,7 @@ def test_a_pipeline_may_end_in_a_detector_of_pyod(
 
 def test_importing_needs_numpy_alone() -> None:
     code = (
-        "import sys, stair.labels, stair.verdicts, stair.detect\n"
+        "import sys, stair.verdict.labels, stair.verdict.reading, stair.verdict.detectors\n"
         "heavy = {'sklearn', 'scipy', 'pyod', 'pandas', 'polars', 'pyarrow'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

@@ -8,12 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stair.columns import Binned, Categories, Column, Numbers
 from stair.engines.counting import Block, MemoryCounter, Paths, count_block, no_counts
 from stair.engines.memory import MemoryEngine
-from stair.grow import Growth, grow, leaves_of
-from stair.levels import Known, LevelGrowth, Pass, grow_by_level
-from stair.objective import ComputedLogs, log_table
+from stair.learn.grow import Growth, grow, leaves_of
+from stair.learn.levels import Known, LevelGrowth, Pass, grow_by_level
+from stair.rules.columns import Binned, Categories, Column, Numbers
+from stair.rules.objective import ComputedLogs, log_table
 from strategies import Labelled, labelled
 
 EVERY = settings(max_examples=120, deadline=None)

@@ -16,15 +16,15 @@ from sklearn.metrics import accuracy_score, f1_score
 
 import local_twin
 from stair import LocalStair, StairError, summarize
-from stair.alike import Alike
 from stair.apply import apply_rules
 from stair.demo import payments
 from stair.errors import FloorNotReached
 from stair.export import from_json, to_json
-from stair.grow import grow
-from stair.objective import f1, reaches
-from stair.refine import refine
-from stair.space import Axis, Space, squared_distances
+from stair.learn.alike import Alike
+from stair.learn.grow import grow
+from stair.learn.prune import refine
+from stair.rules.objective import f1, reaches
+from stair.rules.space import Axis, Space, squared_distances
 from strategies import Labelled, labelled
 
 SOME = settings(max_examples=40, deadline=None)
@@ -76,8 +76,8 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
 
 def _by_the_twin(data: Labelled, **options: Any) -> LocalStair:
     with (
-        patch("stair.localize.merged", lambda table, codes: Alike(table, codes, None)),
-        patch("stair.localize.learn_local", local_twin.learn_local),
+        patch("stair.learn.localize.merged", lambda table, codes: Alike(table, codes, None)),
+        patch("stair.learn.localize.learn_local", local_twin.learn_local),
     ):
         return _fitted(data, **options)
 
@@ -346,10 +346,10 @@ def test_the_map_and_the_curve_are_saved_by_one_call(tmp_path: Any) -> None:
 
 def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
     """The same rows give the very same engine and root; other rows make new ones."""
-    from stair.columns import Numbers
-    from stair.partition import _Trees
-    from stair.schema import Schema, Values
-    from stair.table import Table
+    from stair.learn.partition import _Trees
+    from stair.learn.table import Table
+    from stair.rules.columns import Numbers
+    from stair.rules.schema import Schema, Values
 
     X = np.arange(12.0).reshape(6, 2)
     table = Table(

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stair
-from stair.conversion import MARKERS, TRUE_NUMBERS, as_numbers
-from stair.io import from_object
-from stair.table import choose_fields
+from stair.data import from_object
+from stair.data.conversion import MARKERS, TRUE_NUMBERS, as_numbers
+from stair.learn.table import choose_fields
 
 N = 300
 AMOUNT = np.round(np.linspace(1, 400, N), 2)
@@ -105,5 +105,5 @@ def test_versions_are_texts_where_they_are_categories(tmp_path: Path) -> None:
     types = {field.name: field.type for field in summary.fields}
     assert types == {"version": "text", "code": "number"}
     saved = stair.export.from_json(summary.to_json())
-    frame = stair.io.read(path, texts=saved.rules.schema.texts())
+    frame = stair.data.read(path, texts=saved.rules.schema.texts())
     assert saved.rules.predict(frame).tolist().count("outlier") == 50

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import stair
-from stair.clauses import Among
-from stair.columns import MOST_VALUES, ROWS_A_VALUE
+from stair.rules.clauses import Among
+from stair.rules.columns import MOST_VALUES, ROWS_A_VALUE
 
 METHODS = ["distilled", "stair", "refined", "local"]
 SOME = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

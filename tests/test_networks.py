@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 
 import stair
 from stair import StairError
-from stair.clauses import Among, objection, reason
-from stair.conversion import NETWORKS, network_of
+from stair.data import from_object
+from stair.data.conversion import NETWORKS, network_of
 from stair.export import DIALECTS, from_json, to_json, to_sql
 from stair.export.json import SavedRules
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
-from stair.io import from_object
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
-from stair.table import choose_fields
+from stair.learn.table import choose_fields
+from stair.rules.clauses import Among, objection, reason
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 
 NUMBER = st.one_of(
     st.integers(0, 300).map(str), st.sampled_from(["00", "01", "007", "1e1", "", "٣"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stair import Among, Explanation, Interval, Rule, RuleSet, Summary, summarize
 from stair.demo import payments
-from stair.notebook import text
+from stair.rules.notebook import text
 
 
 @pytest.fixture(scope="module")

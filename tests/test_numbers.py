@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import stair
-from stair.clauses import Among, Interval, clause_in_words, reason, separated
-from stair.columns import Numbers
 from stair.demo import payments
 from stair.export.json import from_json, to_json
 from stair.export.pandas import pandas_labels
 from stair.export.polars import polars_label
 from stair.export.python import to_python
 from stair.export.text import percent
-from stair.figures import floor_in_words, score_in_words
-from stair.rules import Rule
+from stair.rules.clauses import Among, Interval, clause_in_words, reason, separated
+from stair.rules.columns import Numbers
+from stair.rules.figures import floor_in_words, score_in_words
+from stair.rules.rule_set import Rule
 
 METHODS = ("distilled", "stair", "refined", "local", "id3", "cart")
 FORMS = {

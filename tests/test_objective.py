@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from stair import objective
+from stair.rules import objective
 
 COUNTS = st.lists(st.integers(0, 1000), min_size=2, max_size=5).filter(any)
 

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 import stair
 from stair import cli
+from stair.data import write_table
 from stair.errors import StairError, in_the_command, option, spoken
-from stair.io import write_table
 
 SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import stair
-from stair.learn import METHODS
-from stair.names import in_name_order
+from stair.data.names import in_name_order
+from stair.learn.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stair.charts import Chart, Histogram
-from stair.clauses import Interval, Period
-from stair.distribution import Distributions
-from stair.lettering import Word, shortened_to, side_by_side, width_of
+from stair.evidence.charts import Chart, Histogram
+from stair.evidence.distribution import Distributions
+from stair.evidence.lettering import Word, shortened_to, side_by_side, width_of
 from stair.report import draw
+from stair.rules.clauses import Interval, Period
 
 
 def chart_of(array: NDArray[Any], codes: NDArray[np.int32], clause: Any) -> Chart:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import stair
-from stair.io import write_table
+from stair.data import write_table
 from stair.progress import ProgressLine, Said
 
 

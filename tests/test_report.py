@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from stair import Among, Interval, Mentions, Period, StairError, Summary, summarize
-from stair.charts import Bars, Histogram
-from stair.clauses import BEGINNING, END, folded
 from stair.demo import payments
-from stair.distribution import Distributions
-from stair.evidence import evidence_of, rest_of
+from stair.evidence.charts import Bars, Histogram
+from stair.evidence.distribution import Distributions
+from stair.evidence.of_rules import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
-from stair.labels import Labels
-from stair.local import LocalRuleSet
 from stair.report import draw, report_of, words
-from stair.rules import Rule, RuleSet
+from stair.rules.clauses import BEGINNING, END, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
+from stair.verdict.labels import Labels
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 HOSTILE = [

@@ -19,7 +19,7 @@ import pytest
 from flows import flows
 from stair import Summary, summarize
 from stair.demo import payments
-from stair.rules import Rule
+from stair.rules.rule_set import Rule
 
 REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
 FLAGS = [

@@ -15,19 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows import NORMAL, flows
-from stair import Summary, io, summarize
-from stair.distill import Further
+from stair import Summary, summarize
+from stair.data import write_table
 from stair.export import load
 from stair.intake import take_in
-from stair.kinds import Kind
-from stair.learn import Learner
+from stair.learn.distill import Further
+from stair.learn.kinds import Kind
+from stair.learn.methods import Learner
+from stair.learn.validation import Check
 from stair.report import report_of, words
 from stair.review import pages, taking
 from stair.review.desk import Wanted, open_review
 from stair.review.judged import Said, judge
 from stair.review.remembered import _check
 from stair.review.session import Review
-from stair.validation import Check
 
 N_ROWS = 2500
 
@@ -181,7 +182,7 @@ def test_labels_of_kinds_after_the_review_are_those_of_the_slow_obvious_way(
 @pytest.fixture(scope="module")
 def opened(table: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("review") / "flows.csv"
-    io.write_table(path, table)
+    write_table(path, table)
     wanted = Wanted(path, label="Label", method="distilled").check()
     review = open_review(wanted, None, quiet)
     yield review, wanted
@@ -281,7 +282,7 @@ def _json(review: Review, now: Any) -> str:
 def test_a_rule_of_a_kind_can_be_changed(table: dict[str, Any], tmp_path: Path) -> None:
     """A changed rule has not been checked, and the review says so; its kind is counted anew."""
     path = tmp_path / "flows.csv"
-    io.write_table(path, table)
+    write_table(path, table)
     review = open_review(Wanted(path, label="Label", negative=NORMAL).check(), None, quiet)
     try:
         now = review.now()
@@ -307,7 +308,7 @@ def test_rules_of_kinds_from_a_file_are_reviewed(
 ) -> None:
     """With a label and without: then the rules themselves say of which kind a row is."""
     path, rules = tmp_path / "flows.csv", tmp_path / "rules.json"
-    io.write_table(path, table)
+    write_table(path, table)
     summary.to_json(rules)
     for number, label in enumerate(("Label", None)):
         wanted = Wanted(path, rules=rules, label=label).check()

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from stair import io
+from stair.data import read
 from stair.demo import payments
 from stair.export.kinds import KINDS
 from stair.review.store import Event, Store, fingerprint_of_table
@@ -124,7 +124,7 @@ def shared(data: Path) -> Iterator[Command]:
 def events_of(path: Path) -> list[Event]:
     """What the file of verdicts beside a table holds."""
     verdicts = path.with_name(path.name + ".review.sqlite")
-    store = Store(verdicts, fingerprint_of_table(io.read(path).columns))
+    store = Store(verdicts, fingerprint_of_table(read(path).columns))
     try:
         return store.events()
     finally:
@@ -369,8 +369,8 @@ def _take_away(watch: Watch, page: Any, table: Path) -> None:
         got.value.save_as(path)
         return path
 
-    rows = io.read(take(page.get_by_role("link", name="CSV"))).columns
-    same = io.read(take(page.get_by_role("link", name="Parquet"))).columns
+    rows = read(take(page.get_by_role("link", name="CSV"))).columns
+    same = read(take(page.get_by_role("link", name="Parquet"))).columns
     assert list(rows) == list(same)
     assert len(rows["id"]) == len(same["id"]) == 5000
     said = [value for value in same["stair_review"].tolist() if value is not None]

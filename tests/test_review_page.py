@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from review_server import Client, served
-from stair import io, summarize
+from stair import summarize
+from stair.data import read, write_table
 from stair.demo import payments
 from stair.export import load
 from stair.review.desk import SUFFIX
@@ -48,7 +49,7 @@ def table(tmp_path: Path) -> Path:
     y ^= rng.random(n) < 0.01
     z[rng.random(n) < 0.03] = np.nan
     path = tmp_path / "table.csv"
-    io.write_table(path, {"x": x, "z": z, "kind": kind, "y": y.astype(np.int64)})
+    write_table(path, {"x": x, "z": z, "kind": kind, "y": y.astype(np.int64)})
     return path
 
 
@@ -60,9 +61,7 @@ def page(table: Path) -> Iterator[Client]:
 
 
 def _events(table: Path) -> list[tuple[str, str, str]]:
-    store = Store(
-        table.with_name(table.name + SUFFIX), fingerprint_of_table(io.read(table).columns)
-    )
+    store = Store(table.with_name(table.name + SUFFIX), fingerprint_of_table(read(table).columns))
     try:
         return [(e.kind, e.subject, e.verdict) for e in store.events() if e.who != NOBODY]
     finally:
@@ -112,7 +111,7 @@ def test_single_rows_go_before_rules(page: Client, table: Path) -> None:
     assert "one by one" in page.get("/").text
     taken = table.with_name("taken.csv")
     taken.write_bytes(page.get("/take/rows.csv").body)
-    reviewed = io.read(taken).columns["stair_review"]
+    reviewed = read(taken).columns["stair_review"]
     assert reviewed[row] == "inlier"
     for row in ("600", "-1", "x", "9" * 5000):
         assert page.post(f"/row/{row}", {"verdict": "inlier"}).status == 422
@@ -374,7 +373,7 @@ def test_what_is_taken_away_says_what_was_judged(page: Client, table: Path) -> N
     for kind in ("csv", "parquet"):
         path = table.with_name(f"taken.{kind}")
         path.write_bytes(page.get(f"/take/rows.{kind}").body)
-        columns = io.read(path).columns
+        columns = read(path).columns
         counts = dict(zip(*np.unique([str(v) for v in columns["stair_review"]],
                                      return_counts=True), strict=True))  # fmt: skip
         assert set(counts) == {"None", "inlier", "outlier", "contested"}
@@ -496,7 +495,7 @@ def test_bad_arguments_are_one_sentence(table: Path, arguments: list[str], says:
 def test_ctrl_c_while_it_learns_is_no_crash(tmp_path: Path) -> None:
     """Where the interpreter ended under a thread that learned, the process died of an abort."""
     path = tmp_path / "payments.csv"
-    io.write_table(path, payments())
+    write_table(path, payments())
     command = [sys.executable, "-m", "stair.cli", "review", path.name, "--label", "flagged"]
     with subprocess.Popen(
         [*command, "--no-browser"], cwd=tmp_path, text=True, stdout=subprocess.PIPE,
@@ -534,7 +533,7 @@ def test_a_bad_column_is_said_on_the_page(table: Path) -> None:
 def test_the_demo_is_judged_in_five_decisions(tmp_path: Path) -> None:
     """Four rules and what they leave: 222 outliers in five decisions."""
     path = tmp_path / "payments.csv"
-    io.write_table(path, payments())
+    write_table(path, payments())
     with served(path, "--label", "flagged", "--min-score", "0.9", "--max-rule-length", "3") as page:
         page.wait()
         for key in page.groups():

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from stair.data import Frame
 from stair.errors import StairError
-from stair.io import Frame
 from stair.report.cells import cell, whole_cell
 from stair.review import rows as room
 from stair.review.rows import Page, Rows

@@ -16,7 +16,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from stair.clauses import Clause, Interval
 from stair.errors import StairError
 from stair.intake import Given, take_in
 from stair.review import pages, session, taking
@@ -24,6 +23,7 @@ from stair.review.judged import WORDS
 from stair.review.revision import Group, Now
 from stair.review.session import Review
 from stair.review.store import Store
+from stair.rules.clauses import Clause, Interval
 
 SETTINGS = {"method": "stair", "min_score": 0.8, "max_rule_length": 2, "random_state": 0}
 PERSONS = st.sampled_from(["Ada", "Bo"])

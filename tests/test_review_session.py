@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stair import io
-from stair.clauses import Among, Clause, Interval, Mentions, Period
+from stair.data import write_table
 from stair.errors import StairError
 from stair.intake import Given, take_in
 from stair.review import pages
@@ -24,6 +23,7 @@ from stair.review.jobs import Cancelled, Job, Jobs
 from stair.review.judged import WORDS, Said, judge, rows_from_text, rows_to_text
 from stair.review.session import Review
 from stair.review.store import Store
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
 
 SETTINGS = {"method": "stair", "min_score": 0.8, "max_rule_length": 3, "random_state": 0}
 
@@ -270,7 +270,7 @@ def test_every_method_can_be_judged_edited_and_taken(tmp_path: Path, method: str
     from stair.review import taking
 
     path = tmp_path / "t.csv"
-    io.write_table(path, _table())
+    write_table(path, _table())
     review = open_review(Wanted(path, label="y", method=method, min_score=0.98), None, quiet)
     now = review.now()
     assert now is not None

@@ -25,9 +25,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from io_files import PAYMENTS, saved, without
+from stair.data import column_names, read
+from stair.data.reading import ending_of
 from stair.errors import StairError
-from stair.io import column_names, read
-from stair.io.reading import ending_of
 from stair.review.uploads import UPLOADS, FileInfo, Folder, check_expanded, clean_name, receive
 
 TABLES = [".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".csv.gz", ".parquet", ".pq", ".xlsx"]

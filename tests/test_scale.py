@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
-from stair.columns import Binned, Numbers, Times
+from stair.data.stream import open_stream
 from stair.engines.counting import MemoryCounter, bin_numbers
 from stair.engines.memory import MemoryEngine
-from stair.grow import Growth, grow, leaves_of
-from stair.io.stream import open_stream
-from stair.levels import grow_by_level
+from stair.learn.grow import Growth, grow, leaves_of
+from stair.learn.levels import grow_by_level
+from stair.rules.columns import Binned, Numbers, Times
 from stair.scale.codes import CODES, CodesCounter
 from stair.scale.dask import Cluster, code_frame, open_frame
 from stair.scale.edges import binned
@@ -477,7 +477,7 @@ def test_two_runs_about_the_same_do_not_disturb_each_other(
 
 def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = files(mixed(8, 100), tmp_path / "data")
-    for engine, module in (("duckdb", "stair.io.stream"), ("dask", "stair.scale.dask")):
+    for engine, module in (("duckdb", "stair.data.stream"), ("dask", "stair.scale.dask")):
         monkeypatch.setattr(f"{module}.optional", lambda _: None)
         extra = {"duckdb": "scale", "dask": "dask"}[engine]
         with pytest.raises(stair.StairError, match=rf"pip install 'stair\[{extra}\]'"):

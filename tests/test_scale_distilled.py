@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
-from stair.distill.given import pick
-from stair.rules import Rule
+from stair.learn.distill.given import pick
+from stair.rules.rule_set import Rule
+from stair.rules.schema import Field, Schema
 from stair.scale.census import Census
 from stair.scale.coding import Coder, Coding
 from stair.scale.distilled import ROUNDS
 from stair.scale.draw import SHARES, Sample, Tier
 from stair.scale.raw import Batch, from_loaded
-from stair.schema import Field, Schema
 
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
@@ -143,7 +143,7 @@ def test_every_figure_is_that_of_all_rows(
         assert (evidence.rows, evidence.hits) == (rows.sum(), (rows & own).sum())
         assert evidence.alone == (rows & own & once).sum()
         for clause, shares in zip(rule.clauses, evidence.clauses, strict=True):
-            by_itself = stair.rules.RuleSet(
+            by_itself = stair.rules.rule_set.RuleSet(
                 (Rule((clause,), rule.label),), rules.classes, rules.schema, rules.default,
                 rules.totals, rules.positive,
             )  # fmt: skip
@@ -283,10 +283,8 @@ def test_a_census_counts_what_rules_cover(seed: int, n_rules: int) -> None:
     rules = [
         Rule(
             (
-                stair.rules.Interval("x", float(low), float(low) + 1, bool(rng.random() < 0.5)),
-                stair.rules.Among(
-                    "word", ("a",), bool(rng.random() < 0.5), bool(rng.random() < 0.5)
-                ),
+                stair.Interval("x", float(low), float(low) + 1, bool(rng.random() < 0.5)),
+                stair.Among("word", ("a",), bool(rng.random() < 0.5), bool(rng.random() < 0.5)),
             )[: rng.integers(1, 3)],
             "outlier",
         )

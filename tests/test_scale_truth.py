@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
-from stair.distill.given import one_more
 from stair.engines.counting import Block
-from stair.groups import groups_apart, groups_of
-from stair.learn import TOO_FEW_KINDS
-from stair.objective import f1, score_of_classes
+from stair.learn.distill.given import one_more
+from stair.learn.methods import TOO_FEW_KINDS
+from stair.learn.validation import check_of
+from stair.rules.groups import groups_apart, groups_of
+from stair.rules.objective import f1, score_of_classes
 from stair.scale.draw import CodeSample
-from stair.validation import check_of
 
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")

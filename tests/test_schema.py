@@ -23,13 +23,13 @@ from typer.testing import CliRunner
 import stair
 from stair import StairError, summarize
 from stair.apply import apply_rules, explain_row
-from stair.clauses import Among, Interval
 from stair.cli import app
-from stair.decimals import shortest_between
+from stair.data import from_object, read
+from stair.data.decimals import shortest_between
 from stair.export import from_json, load
-from stair.io import from_object, read
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema, Values
+from stair.rules.clauses import Among, Interval
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema, Values
 
 N = 120
 
@@ -447,7 +447,7 @@ def test_a_zone_that_was_not_there_is_told_of_where_only_the_hour_is_used(tmp_pa
     (tmp_path / "z.csv").write_text("at\n" + "\n".join(t + "+01:00" for t in local) + "\n")
     rules = stair.summarize(tmp_path / "t.csv", verdict, method="stair", time_parts=True).rules
     assert [clause.feature for rule in rules for clause in rule.clauses] == ["hour of at"] * 2
-    notes = rules.schema.read(stair.io.read(tmp_path / "z.csv")).notes
+    notes = rules.schema.read(stair.data.read(tmp_path / "z.csv")).notes
     assert any("had no time zone when the rules were learned" in note for note in notes)
 
 

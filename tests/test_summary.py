@@ -17,8 +17,9 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import accuracy_score, f1_score
 
 import stair
-from stair import Interval, StairError, Summary, io
+from stair import Interval, StairError, Summary
 from stair.apply import apply_rules
+from stair.data import from_object, write_table
 from stair.demo import payments
 from stair.export import from_json, to_json
 from stair.report import report_of
@@ -344,9 +345,9 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
     saved = from_json(to_json(summary))
     assert saved.rules == summary.rules
     assert saved.fields == summary.fields
-    applied = apply_rules(saved, io.from_object(frame).columns)
+    applied = apply_rules(saved, from_object(frame).columns)
     assert applied.labels.tolist() == predicted.tolist()
-    assert str(summary.explain(io.from_object(frame.iloc[[0]]).columns))
+    assert str(summary.explain(from_object(frame.iloc[[0]]).columns))
     assert summary.to_html().count("<script>") == 1  # the page's own
     assert str(summary)
 
@@ -426,7 +427,7 @@ def test_the_verdict_is_no_attribute_even_where_it_is_included(tmp_path: Path) -
     summary = stair.summarize(table, labels="y", include=["v", "y"])
     assert [field.name for field in summary.fields] == ["v"]
     assert summary.left_out == {"y": "it is the verdict"}
-    io.write_table(tmp_path / "t.csv", {name: np.asarray(v) for name, v in table.items()})
+    write_table(tmp_path / "t.csv", {name: np.asarray(v) for name, v in table.items()})
     for include in (["v", "y"], "v"):
         large = stair.summarize(tmp_path / "t.csv", labels="y", include=include, engine="duckdb")
         assert [field.name for field in large.fields] == ["v"]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stair import StairError
-from stair.clauses import Among, Interval, Mentions, Period
-from stair.columns import Categories, Times, roundest_time
-from stair.io import from_object
-from stair.schema import Schema, Values
-from stair.table import choose_fields, encode, read_to_learn
+from stair.data import from_object
+from stair.learn.table import choose_fields, encode, read_to_learn
+from stair.rules.clauses import Among, Interval, Mentions, Period
+from stair.rules.columns import Categories, Times, roundest_time
+from stair.rules.schema import Schema, Values
 
 
 def _objects(*values: object) -> np.ndarray:

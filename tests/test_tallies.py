@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
-from stair.charts import Histogram
-from stair.clauses import Clause
-from stair.columns import Numbers, Times
-from stair.distribution import Distributions
 from stair.engines.counting import bin_numbers
+from stair.evidence.charts import Histogram
+from stair.evidence.distribution import Distributions
+from stair.evidence.tallies import Ranked, Tally
 from stair.report.coverage import coverage_of, coverage_of_counts
+from stair.rules.clauses import Clause
+from stair.rules.columns import Numbers, Times
 from stair.scale.edges import binned
 from stair.scale.sketch import Sketch
-from stair.tallies import Ranked, Tally
 
 VALUES = st.lists(
     st.one_of(st.sampled_from([0.0, 1.0, 2.5]), st.floats(-1e6, 1e6).map(lambda x: round(x, 2))),

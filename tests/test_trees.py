@@ -16,8 +16,8 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.tree import DecisionTreeClassifier
 
 from stair import CART, ID3, datasets
-from stair.columns import Numbers
-from stair.trees import _Tree
+from stair.learn.trees import _Tree
+from stair.rules.columns import Numbers
 
 # Random tables seldom reach the floor.
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")

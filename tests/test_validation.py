@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import stair
-from stair.objective import f1
-from stair.validation import FEWEST, Check, chance_of, check_of, out_of_fold, quick_folds
+from stair.learn.validation import FEWEST, Check, chance_of, check_of, out_of_fold, quick_folds
+from stair.rules.objective import f1
 
 
 def a_table(seed: int, n: int = 240) -> dict[str, NDArray[Any]]:

@@ -24,9 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stair
-from stair import io
-from stair.clauses import Among, Interval, Period
-from stair.conversion import WEEKDAYS, part_of, parts_that_change
+from stair.data import from_object, read
+from stair.data.conversion import WEEKDAYS, part_of, parts_that_change
+from stair.data.zones import SEVERAL, known_zone, local_times, was_in, zone_named, zone_of
 from stair.demo import payments
 from stair.errors import StairError
 from stair.export import from_json, to_json
@@ -36,10 +36,10 @@ from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sql import to_sql
-from stair.io.zones import SEVERAL, known_zone, local_times, was_in, zone_named, zone_of
-from stair.rules import Rule, RuleSet
-from stair.schema import Field, Schema
-from stair.table import choose_fields
+from stair.learn.table import choose_fields
+from stair.rules.clauses import Among, Interval, Period
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 ZONES = (BERLIN, NEW_YORK, "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Casablanca", "UTC")
@@ -138,7 +138,7 @@ def test_the_zone_of_a_column_is_read(tmp_path: Path, zone: str, kind: str) -> N
         pq.write_table(pa.Table.from_pandas(frame), data)
     elif kind == "objects":
         data = {"t": [v.to_pydatetime() for v in frame.t], "x": frame.x.tolist()}
-    read = io.from_object(data)
+    read = from_object(data)
     assert zone_of(read.types["t"]) == zone
     assert (read.columns["t"] == _stamps("UTC").dt.tz_localize(None).to_numpy()).all()
     fields, _ = choose_fields(read)
@@ -154,7 +154,7 @@ def test_texts_with_one_offset_have_that_offset(tmp_path: Path, ending: str) -> 
         path.write_text("t,x\n" + "".join(f"{t},{k}\n" for k, t in enumerate(texts)))
     else:
         path.write_text("".join(json.dumps({"t": t, "x": k}) + "\n" for k, t in enumerate(texts)))
-    assert zone_of(io.read(path).types["t"]) == "+02:00"
+    assert zone_of(read(path).types["t"]) == "+02:00"
 
 
 def _check_before_three(summary: stair.Summary) -> None:
@@ -193,7 +193,7 @@ def test_several_offsets_are_told(tmp_path: Path) -> None:
     """Texts with +01:00 and +02:00 are no zone: hours are those of UTC, and a note says so."""
     path = tmp_path / "t.csv"
     _labelled(path)
-    assert zone_of(io.read(path).types["at"]) == SEVERAL
+    assert zone_of(read(path).types["at"]) == SEVERAL
     summary = stair.summarize(path, labels="bad", validate=0)
     assert any("several offsets" in n and "time_zone=" in n for n in summary.notes)
     assert {f.zone for f in summary.fields if f.source == "at"} == {"UTC"}

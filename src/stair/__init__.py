@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from stair import datasets, export
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
-    from stair.local import LocalRuleSet
-    from stair.rules import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
+    from stair.rules.local import LocalRuleSet
+    from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Among": "rules",
+    "Among": "rules.rule_set",
     "CART": "estimators",
-    "Explanation": "rules",
+    "Explanation": "rules.rule_set",
     "DistilledStair": "estimators",
     "FloorNotReached": "errors",
     "ID3": "estimators",
-    "Interval": "rules",
-    "LocalRuleSet": "local",
+    "Interval": "rules.rule_set",
+    "LocalRuleSet": "rules.local",
     "LocalStair": "estimators",
-    "Mentions": "rules",
+    "Mentions": "rules.rule_set",
     "OutlierGuessed": "errors",
-    "Period": "rules",
-    "Rule": "rules",
-    "RuleSet": "rules",
+    "Period": "rules.rule_set",
+    "Rule": "rules.rule_set",
+    "RuleSet": "rules.rule_set",
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.agreement import Agreement, Figures, agreement_of
-from stair.codebook import Codebook
+from stair.data import Frame
 from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.export.json import SavedRules
 from stair.export.text import fine_percent, fit, score_in_words
-from stair.io import Frame
-from stair.labels import read_labels
-from stair.objective import f1
+from stair.rules.agreement import Agreement, Figures, agreement_of
+from stair.rules.objective import f1
+from stair.verdict.codebook import Codebook
+from stair.verdict.labels import read_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -277,10 +277,10 @@ def summarize(
 ) -> None:
     """Rules for a table and the verdict of an outlier detector."""
     gate.check_files([file], [(json, "json"), (sql, "sql"), (html, "html")])
-    from stair.distill.clock import SHORTENING
     from stair.errors import StairError
     from stair.export.sql import check_dialect
-    from stair.localize import LOCALITY
+    from stair.learn.distill.clock import SHORTENING
+    from stair.learn.localize import LOCALITY
     from stair.progress import ProgressLine
     from stair.summary import summarize as learn
 
@@ -387,14 +387,14 @@ def apply(
 ) -> None:
     """The label and the matching rule of each row of new data, and how coverage moved."""
     gate.check_files([rules, file], [(output, "table")])
-    from stair import io
     from stair.apply import agreement_table, apply_rules, coverage_table, judge
+    from stair.data import is_many, read, write_with
     from stair.errors import StairError
     from stair.progress import ProgressLine
 
     if label is None and (positive or negative):
         raise StairError("--positive and --negative are about labels; name them with --label")
-    if output is not None and io.is_many(file):
+    if output is not None and is_many(file):
         raise StairError("--output is for the rows of one file; apply the rules to one at a time")
     source = gate.to_read(file)
     stages = ("reading", "applying", "writing")[: 2 if output is None else 3]
@@ -402,14 +402,14 @@ def apply(
         saved = _saved(rules)
         progress(f"reading {source.name}")
         texts = saved.rules.schema.texts()
-        frame = io.read(source, table=table, query=query, texts=texts, say=progress)
+        frame = read(source, table=table, query=query, texts=texts, say=progress)
         progress("applying the rules")
         applied = apply_rules(saved, frame)
         judged = label and judge(saved, frame, label, positive or None, negative)
         if output is not None:
             progress(f"writing {output.name}")
             target = gate.to_write(output, "table")
-            io.write_with(target, source, frame, applied.columns, table=table, query=query)
+            write_with(target, source, frame, applied.columns, table=table, query=query)
     if not quiet:
         gate.say(coverage_table(saved, applied, frame.source, _width()))
         if judged:
@@ -451,7 +451,7 @@ def export(
     ] = False,
 ) -> None:
     """Saved rules as something else: SQL, code, a model, sentences."""
-    from stair import io
+    from stair.data import atomic_write
     from stair.errors import StairError
     from stair.export import kinds
 
@@ -466,7 +466,7 @@ def export(
             raise StairError("ONNX is not text; say where to write it with --output FILE")
         content = kinds.export(_saved(rules), to, table, dialect, form)
     if output is not None:
-        io.atomic_write(gate.to_write(output, to), content)
+        atomic_write(gate.to_write(output, to), content)
     elif isinstance(content, str):
         gate.hand_over(content)
 
@@ -481,11 +481,11 @@ def explain(
 ) -> None:
     """Why one row is, or is not, an outlier by the rules."""
     gate.check_files([rules, file], [])
-    from stair import io
     from stair.apply import explain_row
+    from stair.data import read
 
     saved = _saved(rules)
-    frame = io.read(gate.to_read(file), table=table, query=query, texts=saved.rules.schema.texts())
+    frame = read(gate.to_read(file), table=table, query=query, texts=saved.rules.schema.texts())
     gate.say(explain_row(saved, frame, row))
 
 
@@ -497,7 +497,7 @@ def demo(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Rules for 5,000 card payments with four planted kinds of fraud."""
-    from stair import io
+    from stair.data import atomic_write, write_table
     from stair.demo import KINDS_OF_FRAUD, payments
     from stair.progress import ProgressLine
     from stair.summary import summarize as learn
@@ -517,11 +517,11 @@ def demo(
             progress=progress,
         )
     if output is not None:
-        io.write_table(output / "payments.csv", data)
+        write_table(output / "payments.csv", data)
         summary.to_json(output / "rules.json")
         summary.to_sql("payments", output / "rules.sql")
         summary.to_html(output / "report.html")
-        io.atomic_write(output / "rules.txt", summary.to_text() + "\n")
+        atomic_write(output / "rules.txt", summary.to_text() + "\n")
     if not quiet:
         planted = "; ".join(KINDS_OF_FRAUD)
         gate.say(f"Card payments, made up. Planted: {planted}.\n")

@@ -62,7 +62,7 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "pmml": (".pmml", ".xml"),
     "review": (".db", ".sqlite", ".sqlite3"),
 }
-"""The endings that suit each kind of output. A table's are known to `stair.io`."""
+"""The endings that suit each kind of output. A table's are known to `stair.data`."""
 _OTHERS: Final = (".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".xls", ".parquet", ".pq", ".csv",
                   ".tsv", ".jsonl", ".ndjson", ".duckdb", ".ddb", ".pdf")  # fmt: skip
 _KNOWN: Final = frozenset(_OTHERS).union(*_ENDINGS.values())
@@ -75,7 +75,7 @@ def check_files(reads: Sequence[Path | None], writes: Sequence[tuple[Path | None
     taken: list[tuple[Path, str]] = []
     outputs = [(path, kind) for path, kind in writes if path is not None and path != DASH]
     if outputs:
-        from stair.io.writing import is_device
+        from stair.data.writing import is_device
 
         taken = [(file, "read") for path in reads if path is not None for file in _files(path)]
     for path, kind in outputs:
@@ -101,7 +101,7 @@ def _files(path: Path) -> list[Path]:
     with contextlib.suppress(OSError, RuntimeError, StairError):
         if path.expanduser().is_file():
             return [path.expanduser().resolve()]
-        from stair.io.stream import files_of
+        from stair.data.stream import files_of
 
         return [Path(part.path) for part in files_of(path)]
     return []  # whoever reads it will say what is wrong
@@ -130,7 +130,7 @@ def _check_place(path: Path, target: Path) -> None:
 
 def _check_ending(path: Path, kind: str) -> None:
     if kind == "table":
-        from stair.io import written_as
+        from stair.data import written_as
 
         written_as(path)
         return
@@ -162,7 +162,7 @@ class _Piped:
         return Path(self._folder.name) / name
 
     def take_in(self) -> Path:
-        from stair.io.text import PIPED
+        from stair.data.text import PIPED
 
         spooled = self.file(PIPED)
         stream: Any = sys.stdin.buffer

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair import io
-from stair.conversion import is_missing, zone_of_column
+from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
+from stair.data.conversion import is_missing, zone_of_column
 from stair.errors import StairError, no_such_column, option
-from stair.labels import Labels, labels_from_scores, read_labels
-from stair.learn import Progress
-from stair.schema import Schema, Values, unread_in_words
-from stair.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
-from stair.verdicts import labels_from_detector
+from stair.learn.methods import Progress
+from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
+from stair.rules.schema import Schema, Values, unread_in_words
+from stair.verdict.labels import Labels, labels_from_scores, read_labels
+from stair.verdict.reading import labels_from_detector
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Given:
     """
 
     data: Any  # as it was given, or the frame that was read from a file
-    frame: io.Frame
+    frame: Frame
     verdict: Labels
     schema: Schema
     left_out: Mapping[str, str]
@@ -77,9 +77,9 @@ def take_in(
     labels, scores = _as_name(labels), _as_name(scores)
     _check_index(data, labels, "labels")
     _check_index(data, scores, "scores")
-    include = None if include is None else io.named(include)
-    exclude = io.named(exclude)
-    kinds = None if kinds is None else dict(zip(io.named(kinds), kinds.values(), strict=True))
+    include = None if include is None else named(include)
+    exclude = named(exclude)
+    kinds = None if kinds is None else dict(zip(named(kinds), kinds.values(), strict=True))
     held = {column for column in (labels, scores) if isinstance(column, str)}
     frame = read_table(data, table, query, include, exclude, held, kinds or {}, say)
     verdict, taken = read_verdict(
@@ -135,11 +135,11 @@ def read_table(
     held: Collection[str],
     kinds: Mapping[str, str],
     say: Progress,
-) -> io.Frame:
+) -> Frame:
     """The data; of a file only the columns that are needed. `held` hold the verdict. Columns of the
     kind text are read as text, as they will be when the rules are applied; so are categories of
     a file that has no other types."""
-    if isinstance(data, io.Frame):
+    if isinstance(data, Frame):
         return data
     if not isinstance(data, str | Path):
         if table is not None or query is not None:
@@ -147,7 +147,7 @@ def read_table(
                 f"{option('table')} and {option('query')} are for a database file, but data is no "
                 "path"
             )
-        frame = io.from_object(data)
+        frame = from_object(data)
         for name in exclude:
             if name not in frame.columns:
                 raise no_such_column(name, frame.columns, "the data")
@@ -155,19 +155,19 @@ def read_table(
     say(f"reading {Path(data).name}")
     wanted = None
     if include is not None or exclude:
-        names = io.column_names(data, table=table, query=query)
+        names = column_names(data, table=table, query=query)
         for name in (*(include or ()), *exclude, *held):
             if name not in names:
                 raise no_such_column(name, names, Path(data).name)
         chosen = set(names if include is None else include) - set(exclude) | set(held)
         wanted = [name for name in names if name in chosen]
-    codes = [c for c, kind in kinds.items() if kind == "category"] if io.is_text_file(data) else []
+    codes = [c for c, kind in kinds.items() if kind == "category"] if is_text_file(data) else []
     texts = [*codes, *(c for c, kind in kinds.items() if kind == "text")]
-    frame = io.read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
+    frame = read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
     return _as_codes(frame, codes)
 
 
-def _as_codes(frame: io.Frame, names: Collection[str]) -> io.Frame:
+def _as_codes(frame: Frame, names: Collection[str]) -> Frame:
     """Categories of a text file, which were read as text: whole numbers, flags and days are what
     they look like, but 1.10 is not 1.1."""
     columns, types = dict(frame.columns), dict(frame.types)
@@ -177,7 +177,7 @@ def _as_codes(frame: io.Frame, names: Collection[str]) -> io.Frame:
             continue
         texts = ["" if v is None else v for v in array.tolist()]
         if all(isinstance(text, str) for text in texts):
-            columns[name], types[name] = io.codes_of(texts, array)
+            columns[name], types[name] = codes_of(texts, array)
     return replace(frame, columns=columns, types={n: was for n, was in types.items() if was})
 
 
@@ -195,12 +195,12 @@ def _check_index(data: Any, verdict: Any, name: str) -> None:
         )
 
 
-def _own_column(frame: io.Frame, given: Any) -> list[str]:
+def _own_column(frame: Frame, given: Any) -> list[str]:
     """The column that a Series came from: of its name, and with its values."""
     name = getattr(given, "name", None)
     if name is None or isinstance(given, str) or str(name) not in frame.columns:
         return []
-    column, values = frame.columns[str(name)], io.from_object({"given": given}).columns["given"]
+    column, values = frame.columns[str(name)], from_object({"given": given}).columns["given"]
     if values.dtype.kind != column.dtype.kind or len(values) != len(column):
         return []
     gone = is_missing(column)
@@ -209,7 +209,7 @@ def _own_column(frame: io.Frame, given: Any) -> list[str]:
 
 
 def read_verdict(
-    frame: io.Frame,
+    frame: Frame,
     labels: Any,
     scores: Any,
     contamination: float | int | None,
@@ -254,7 +254,7 @@ def read_verdict(
     matrix, names = _matrix(frame, _known_to(detector, frame, include, present), present, kinds)
     say("looking for outliers")
     if isinstance(detector, str):
-        from stair import detect
+        from stair.verdict import detectors as detect
 
         return detect.find(
             detector, matrix, contamination=contamination, random_state=random_state
@@ -267,9 +267,7 @@ def _as_name(given: Any) -> Any:
     return str(given) if isinstance(given, int | float | np.number) else given
 
 
-def _column_or_array(
-    frame: io.Frame, given: Any, what: str
-) -> tuple[NDArray[Any] | Any, str | None]:
+def _column_or_array(frame: Frame, given: Any, what: str) -> tuple[NDArray[Any] | Any, str | None]:
     """A column of the table by name, or an array of one value per row."""
     if isinstance(given, str):
         if given not in frame.columns:
@@ -282,7 +280,7 @@ def _column_or_array(
 
 
 def _known_to(
-    detector: Any, frame: io.Frame, include: Collection[str] | None, exclude: Collection[str]
+    detector: Any, frame: Frame, include: Collection[str] | None, exclude: Collection[str]
 ) -> Collection[str] | None:
     """The columns that a fitted detector was fitted on: it needs them all, also one that has the
     same value everywhere here and so tells nothing to rules."""
@@ -296,7 +294,7 @@ def _known_to(
 
 
 def _matrix(
-    frame: io.Frame,
+    frame: Frame,
     include: Collection[str] | None,
     exclude: Collection[str],
     kinds: Mapping[str, str] | None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from stair.rules import Rule
+    from stair.rules.rule_set import Rule
     from stair.summary import Summary
 
 

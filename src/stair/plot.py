@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.charts import Bar, Histogram
 from stair.errors import StairError, option
+from stair.evidence.charts import Bar, Histogram
+from stair.evidence.lettering import Word, side_by_side, width_of
 from stair.export.text import percent, score_in_words
-from stair.lettering import Word, side_by_side, width_of
-from stair.local import LocalRuleSet
 from stair.report.told import beyond, on_the_frontier, taken
+from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
-    from stair.rules import Rule
+    from stair.rules.rule_set import Rule
     from stair.summary import Summary
 
 # t-SNE takes minutes beyond a few thousand rows; the map is of a sample then, and says so.

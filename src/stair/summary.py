@@ -15,22 +15,21 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair import io
-from stair.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
-from stair.codebook import Codebook
-from stair.columns import LISTS, Lists
-from stair.distill import EFFORTS, Effort, Further
-from stair.distribution import Distributions
+from stair.data import Frame, named
+from stair.data.zones import zone_named
 from stair.errors import StairError, option, spoken
-from stair.evidence import Rest, RuleEvidence, evidence_of, rest_of
+from stair.evidence.distribution import Distributions
+from stair.evidence.of_rules import Rest, RuleEvidence, evidence_of, rest_of
+from stair.evidence.suspects import suspects_of
+from stair.evidence.tallies import Tally
 from stair.export.endings import Endings, written
-from stair.frontier import frontier_of
-from stair.groups import groups_of
-from stair.grow import Step
 from stair.intake import Given, take_in
-from stair.io.zones import zone_named
-from stair.kinds import Kind, kinds_of
-from stair.learn import (
+from stair.learn.distill import EFFORTS, Effort, Further
+from stair.learn.frontier import frontier_of
+from stair.learn.grow import Step
+from stair.learn.kinds import Kind, kinds_of
+from stair.learn.localize import LOCALITY
+from stair.learn.methods import (
     METHODS,
     Certificate,
     Learned,
@@ -38,15 +37,16 @@ from stair.learn import (
     Progress,
     check_rules,
 )
-from stair.local import LocalRuleSet
-from stair.localize import LOCALITY
-from stair.objective import reaches, score_of_classes
+from stair.learn.validation import Check
 from stair.pictures import Pictures
-from stair.rules import Explanation, Rule, RuleSet
-from stair.schema import Field, Values
-from stair.suspects import suspects_of
-from stair.tallies import Tally
-from stair.validation import Check
+from stair.rules.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
+from stair.rules.columns import LISTS, Lists
+from stair.rules.groups import groups_of
+from stair.rules.local import LocalRuleSet
+from stair.rules.objective import reaches, score_of_classes
+from stair.rules.rule_set import Explanation, Rule, RuleSet
+from stair.rules.schema import Field, Values
+from stair.verdict.codebook import Codebook
 
 # No list of values that a person reads is longer.
 MOST_LISTED: Final = 1000
@@ -408,8 +408,8 @@ def summarize(
             data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
             max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
             negative=negative, outlier_kinds=method == "distilled" and measure == "f1",
-            include=None if include is None else [n for n in io.named(include) if n != labels],
-            exclude=io.named(exclude), kinds=kinds, time_parts=time_parts, time_zone=time_zone,
+            include=None if include is None else [n for n in named(include) if n != labels],
+            exclude=named(exclude), kinds=kinds, time_parts=time_parts, time_zone=time_zone,
             validate=validate, random_state=random_state, table=table, query=query, name=name,
             say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
             lists=Lists(min_rows_per_value, max_values),
@@ -538,7 +538,7 @@ def library_versions() -> dict[str, str]:
 
 def _take(data: Any, rows: NDArray[np.intp]) -> Any:
     """Some rows of a table, as the same kind of table."""
-    if isinstance(data, io.Frame):
+    if isinstance(data, Frame):
         return {name: array[rows] for name, array in data.columns.items()}
     if isinstance(data, Mapping):
         return {name: np.asarray(array)[rows] for name, array in data.items()}

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause
-from stair.search import Found, Split
+from stair.engines.search import Found, Split
+from stair.rules.clauses import Clause
 
 
 class Group(NamedTuple):

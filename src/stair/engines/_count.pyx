@@ -434,7 +434,7 @@ cdef class Kernel:
         self, Py_ssize_t column, Py_ssize_t start, Py_ssize_t end, Best* found,
     ) except -1:
         """A column whose codes have no order: counted here, searched in Python (few codes)."""
-        from stair.search import best_set
+        from stair.engines.search import best_set
 
         counts, codes = self.counts_by_code(column, start, end)
         best = best_set(counts, np.asarray(self.table) if self.tabled else None)

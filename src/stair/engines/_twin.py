@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.objective import Counts
-from stair.search import best_cut, best_set
+from stair.engines.search import best_cut, best_set
+from stair.rules.objective import Counts
 
 Group: TypeAlias = NDArray[np.intp]
 

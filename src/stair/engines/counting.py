@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import Column
-from stair.objective import Counts
+from stair.rules.columns import Column
+from stair.rules.objective import Counts
 
 try:
     _compiled: Any = import_module("stair.engines._route")

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause
-from stair.columns import Categories, Column, cut_once, tie_order
 from stair.engines import Group
-from stair.objective import ComputedLogs, Counts, Logs, log_table
-from stair.search import Found, Split, best_cut, best_set, set_members
+from stair.engines.search import Found, Split, best_cut, best_set, set_members
+from stair.rules.clauses import Clause
+from stair.rules.columns import Categories, Column, cut_once, tie_order
+from stair.rules.objective import ComputedLogs, Counts, Logs, log_table
 
 # Rows up to which a table of logarithms is held; beyond it they are computed, to equal numbers.
 TABLE_ROWS: Final = 1 << 21

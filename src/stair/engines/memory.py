@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause
-from stair.columns import Categories, Column, cut_once, tie_order
 from stair.engines import Group, _twin
 from stair.engines.counting import n_cpus
-from stair.objective import log_table
-from stair.search import Found, Split, set_members
+from stair.engines.search import Found, Split, set_members
+from stair.rules.clauses import Clause
+from stair.rules.columns import Categories, Column, cut_once, tie_order
+from stair.rules.objective import log_table
 
 try:
     _compiled: Any = import_module("stair.engines._count")

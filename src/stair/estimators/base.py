@@ -19,18 +19,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from stair.columns import Numbers
-from stair.conversion import EXACT, are_whole
+from stair.data import Frame, from_object
+from stair.data.conversion import EXACT, are_whole
+from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
-from stair.figures import score_in_words
-from stair.io import Frame, from_object
-from stair.labels import outlier_of_two
-from stair.names import in_name_order
-from stair.objective import reaches, score_of
-from stair.rules import Explanation, Leaf, RuleSet, rule_set_of
-from stair.schema import Schema, Values
-from stair.seeds import seed_of
-from stair.table import Table, choose_fields, encode, read_to_learn
+from stair.learn.seeds import seed_of
+from stair.learn.table import Table, choose_fields, encode, read_to_learn
+from stair.rules.columns import Numbers
+from stair.rules.figures import score_in_words
+from stair.rules.objective import reaches, score_of
+from stair.rules.rule_set import Explanation, Leaf, RuleSet, rule_set_of
+from stair.rules.schema import Schema, Values
+from stair.verdict.labels import outlier_of_two
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

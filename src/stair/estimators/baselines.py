@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from stair.errors import StairError
 from stair.estimators.base import TreeClassifier, check_count, check_random_state
-from stair.rules import Leaf
-from stair.table import Table, in_order
-from stair.trees import cart_leaves, id3_leaves
+from stair.learn.table import Table, in_order
+from stair.learn.trees import cart_leaves, id3_leaves
+from stair.rules.rule_set import Leaf
 
 
 class ID3(TreeClassifier):

@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.distill import EFFORTS, distill
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
-from stair.rules import RuleSet
-from stair.seeds import seed_of
-from stair.table import Table
+from stair.learn.distill import EFFORTS, distill
+from stair.learn.seeds import seed_of
+from stair.learn.table import Table
+from stair.rules.rule_set import RuleSet
 
 
 class DistilledStair(RuleClassifier):

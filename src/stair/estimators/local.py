@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
-from stair.localize import LOCALITY, local_rules
-from stair.rules import RuleSet
-from stair.seeds import seed_of
-from stair.table import Table
+from stair.learn.localize import LOCALITY, local_rules
+from stair.learn.seeds import seed_of
+from stair.learn.table import Table
+from stair.rules.rule_set import RuleSet
 
 
 class LocalStair(RuleClassifier):

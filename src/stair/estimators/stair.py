@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from stair.engines.memory import MemoryEngine
 from stair.errors import OutlierGuessed, StairError, spoken
 from stair.estimators.base import TreeClassifier, check_count, check_random_state
-from stair.figures import score_in_words
-from stair.grow import grow, leaves_of
-from stair.rules import Leaf
-from stair.seeds import seed_of
-from stair.shortest import shortest_tree
-from stair.table import Table
+from stair.learn.grow import grow, leaves_of
+from stair.learn.seeds import seed_of
+from stair.learn.shortest import shortest_tree
+from stair.learn.table import Table
+from stair.rules.figures import score_in_words
+from stair.rules.rule_set import Leaf
 
 
 class Stair(TreeClassifier):

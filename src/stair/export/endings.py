@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from stair.rules import RuleSet
+    from stair.rules.rule_set import RuleSet
 
 Content = TypeVar("Content", str, bytes)
 
@@ -110,8 +110,8 @@ class Endings:
 
     def onnx_inputs(self, data: Any) -> dict[str, Any]:
         """A table as the ONNX model wants it."""
+        from stair.data import from_object
         from stair.export.onnx import onnx_inputs
-        from stair.io import from_object
 
         return onnx_inputs(self.rules, from_object(data))
 
@@ -125,7 +125,7 @@ class Endings:
 def written(content: Content, path: str | Path | None) -> Content:
     """The content itself, which is written too where a path is given."""
     if path is not None:
-        from stair.io import atomic_write
+        from stair.data import atomic_write
 
         atomic_write(Path(path), content)
     return content

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from stair.clauses import Among, Clause, Mentions, Period
-from stair.codebook import Codebook
+from stair.data.reading import regular_file
+from stair.data.zones import UTC
 from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.export.json_reader import parsed, read_rules, shown
-from stair.io.reading import regular_file
-from stair.io.zones import UTC
-from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Clause, Mentions, Period
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field
+from stair.verdict.codebook import Codebook
 
 if TYPE_CHECKING:
     from stair.summary import Summary

@@ -16,13 +16,13 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 import numpy as np
 
-from stair.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
-from stair.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
-from stair.io.zones import known_zone
-from stair.local import LocalRuleSet, Partition
-from stair.rules import Rule, RuleSet
-from stair.schema import KINDS, PART_KINDS, Field, Kind, Schema
-from stair.space import Axis, Space
+from stair.data.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
+from stair.data.zones import known_zone
+from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
+from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import KINDS, PART_KINDS, Field, Kind, Schema
+from stair.rules.space import Axis, Space
 
 # No file that stair writes is nested deeper, and some of what reads it goes inside by calls.
 DEEPEST: Final = 30

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stair.clauses import Among, Interval
-from stair.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.zones import UTC
 from stair.errors import StairError, option
-from stair.io.zones import UTC
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Interval
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Field
 
 
 def needed_fields(rules: RuleSet) -> list[Field]:

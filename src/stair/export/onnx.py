@@ -18,17 +18,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Interval, Mentions, Period, folded
-from stair.conversion import MEASURES, WEEKDAYS
+from stair.data.conversion import MEASURES, WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones
 from stair.export.onnx_graph import Graph, input_of
 from stair.export.python import plain
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
-from stair.schema import Field, Schema
+from stair.rules.clauses import Among, Interval, Mentions, Period, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Field, Schema
 
 MISSING_TEXT: Final = "\uffff"
 MISSING_TIME: Final = -(2**63)

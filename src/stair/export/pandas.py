@@ -5,8 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from stair.clauses import Among, Clause, Interval, Mentions, folded
-from stair.conversion import MEASURES, NETWORKS
+from stair.data.conversion import MEASURES, NETWORKS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
@@ -22,9 +21,10 @@ from stair.export.python import (
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Clause, Interval, Mentions, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Field
 
 
 def pandas_masks(rules: RuleSet, frame: Any) -> list[Any]:

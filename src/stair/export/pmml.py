@@ -15,14 +15,14 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import MEASURES
+from stair.data.conversion import MEASURES
 from stair.errors import StairError
 from stair.export.needs import needed_fields, refuse_networks, refuse_types, refuse_wide
 from stair.export.terms import term_pattern
-from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field
 
 NAMESPACE: Final = "http://www.dmg.org/PMML-4_4"
 _UNWRITABLE: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

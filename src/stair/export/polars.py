@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import EXACT, NETWORKS, WEEKDAYS
+from stair.data.conversion import EXACT, NETWORKS, WEEKDAYS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
@@ -27,9 +26,10 @@ from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Field
 
 
 def polars_masks(rules: RuleSet) -> list[Any]:

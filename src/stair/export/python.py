@@ -13,17 +13,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import MEASURES, NETWORKS, WEEKDAYS, Part
+from stair.data.conversion import MEASURES, NETWORKS, WEEKDAYS, Part
+from stair.data.zones import fixed_offset
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import source
-from stair.io.zones import fixed_offset
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
-from stair.schema import Field
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Field
 
 
 def to_python(rules: RuleSet) -> str:

@@ -10,8 +10,8 @@ import math
 from typing import Any, NamedTuple
 
 from stair.errors import StairError
-from stair.local import LocalRuleSet
-from stair.space import Axis
+from stair.rules.local import LocalRuleSet
+from stair.rules.space import Axis
 
 
 class NumberLeg(NamedTuple):

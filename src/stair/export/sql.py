@@ -17,8 +17,8 @@ from stair.export.sql_dialects import (
     translated,
 )
 from stair.export.words import one_line
-from stair.local import LocalRuleSet
-from stair.rules import RuleSet
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
 
 __all__ = [
     "DIALECTS",

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Collection
 from typing import Any, Final
 
-from stair.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.conversion import WEEKDAYS
+from stair.data.conversion import WEEKDAYS
 from stair.errors import StairError
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg
@@ -17,7 +16,8 @@ from stair.export.sql_dialects import Dialect, check_name
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
 from stair.export.sql_sqlite import SqliteColumns
-from stair.rules import Rule, RuleSet
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.rule_set import Rule, RuleSet
 
 _OWN: Final[dict[str, type[Columns]]] = {
     "duckdb": DuckdbColumns,

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.clauses import Period
-from stair.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.zones import UTC, fixed_offset
 from stair.errors import StairError, option
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
-from stair.io.zones import UTC, fixed_offset
-from stair.schema import Field
+from stair.rules.clauses import Period
+from stair.rules.schema import Field
 
 _DAY: Final = 86_400_000_000  # microseconds
 # No column of whole numbers goes as far, and DuckDB compares such literals wrongly (3 > 2**130).

@@ -11,7 +11,7 @@ import string
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from stair.conversion import ADDRESS
+from stair.data.conversion import ADDRESS
 from stair.errors import StairError, did_you_mean
 
 # Some expressions end before a last line break, so that nothing else than digits is asked for too.

@@ -12,7 +12,8 @@ import string
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stair.conversion import ADDRESS
+from stair.data.conversion import ADDRESS
+from stair.data.zones import fixed_offset
 from stair.export.sql_columns import (
     BEYOND_WHOLE,
     Column,
@@ -33,8 +34,7 @@ from stair.export.sql_columns import (
     text_literal,
     time_text,
 )
-from stair.io.zones import fixed_offset
-from stair.schema import Field
+from stair.rules.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 _FLOATS: Final = "('DOUBLE', 'FLOAT')"

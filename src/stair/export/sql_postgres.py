@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from stair.conversion import ADDRESS
+from stair.data.conversion import ADDRESS
+from stair.data.zones import fixed_offset
 from stair.export.sql_columns import (
     Column,
     TypedColumns,
@@ -25,8 +26,7 @@ from stair.export.sql_columns import (
     text_literal,
     time_text,
 )
-from stair.io.zones import fixed_offset
-from stair.schema import Field
+from stair.rules.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 _TEXTS: Final = "('text', 'character varying')"

@@ -23,7 +23,7 @@ from stair.export.sql_columns import (
     plain,
     text_literal,
 )
-from stair.schema import Field
+from stair.rules.schema import Field
 
 _LONG_AGO: Final = 86_400 * (7 * 200_000 + 3)  # seconds from a Monday to 1970
 _DATE: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"

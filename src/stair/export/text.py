@@ -8,19 +8,19 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from stair.clauses import clause_in_words, side_by_side
 from stair.errors import option, spoken, visible
-from stair.figures import fine_percent as fine_percent
-from stair.figures import floor_in_words as floor_in_words
-from stair.figures import percent as percent
-from stair.figures import score_in_words as score_in_words
-from stair.identifiers import A_KEY
-from stair.kinds import FEWEST
-from stair.local import LocalRuleSet
+from stair.learn.identifiers import A_KEY
+from stair.learn.kinds import FEWEST
+from stair.rules.clauses import clause_in_words, side_by_side
+from stair.rules.figures import fine_percent as fine_percent
+from stair.rules.figures import floor_in_words as floor_in_words
+from stair.rules.figures import percent as percent
+from stair.rules.figures import score_in_words as score_in_words
+from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
-    from stair.evidence import RuleEvidence
-    from stair.kinds import Kind
+    from stair.evidence.of_rules import RuleEvidence
+    from stair.learn.kinds import Kind
     from stair.summary import Summary
 
 _ALL: Final = option("every_rule", True)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stair.clauses import number_in_words
 from stair.export.text import percent
-from stair.local import LocalRuleSet
-from stair.rules import Rule, RuleSet
+from stair.rules.clauses import number_in_words
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule, RuleSet
 
 _MARKED: Final = re.compile(r"([\\`*_\[\]|~$])")
 

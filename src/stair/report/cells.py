@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.clauses import Period
+from stair.rules.clauses import Period
 
 LONGEST_CELL: Final = 60
 MISSING: Final = "–"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from stair.charts import Chart
+from stair.evidence.charts import Chart
 from stair.report.coverage import Overlap
 from stair.report.map import Map
 from stair.report.telling import Telling

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.local import LocalRuleSet
-from stair.match import Bits, blocks_of_bits, first_of, unpacked
-from stair.rules import RuleSet
+from stair.rules.local import LocalRuleSet
+from stair.rules.match import Bits, blocks_of_bits, first_of, unpacked
+from stair.rules.rule_set import RuleSet
 
 MOST_PAIRED: Final = 60  # rules whose overlap is looked at pair by pair
 MOST_PAIRS: Final = 12

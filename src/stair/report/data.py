@@ -9,9 +9,8 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from stair.clauses import Among, Clause, clause_in_words, side_by_side
-from stair.distribution import Distributions
 from stair.errors import StairError
+from stair.evidence.distribution import Distributions
 from stair.export.sql import rule_to_sql
 from stair.export.text import (
     METHOD_NAMES,
@@ -20,7 +19,6 @@ from stair.export.text import (
     kind_in_words,
     untold_in_words,
 )
-from stair.local import LocalRuleSet
 from stair.report.cells import cell, shortened
 from stair.report.content import (
     ClauseView,
@@ -37,7 +35,9 @@ from stair.report.coverage import Coverage, coverage_of, coverage_of_counts
 from stair.report.map import map_of
 from stair.report.telling import Telling, telling_columns
 from stair.report.told import on_the_frontier, told_of
-from stair.rules import Rule
+from stair.rules.clauses import Among, Clause, clause_in_words, side_by_side
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import Rule
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -304,9 +304,9 @@ def rule_as_sql(summary: Summary, number: int) -> str | None:
 
 
 def _examples(summary: Summary, rows: NDArray[np.intp]) -> Examples:
-    from stair import io
+    from stair.data import from_object
 
-    table = io.from_object(summary.rows_of_data(summary._rows[rows])).columns
+    table = from_object(summary.rows_of_data(summary._rows[rows])).columns
     columns = list(table)[:MOST_CELLS]
     names = [summary.rules.label_name(c) for c in summary.rules.classes]
     cells = [

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from stair.charts import Bar, Bars, Bin, Histogram
-from stair.lettering import Word, shortened_to, side_by_side, width_of
+from stair.evidence.charts import Bar, Bars, Bin, Histogram
+from stair.evidence.lettering import Word, shortened_to, side_by_side, width_of
 from stair.report.map import ACROSS, DOWN, Map
 
 WIDTH: Final = 320

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from stair.clauses import clause_in_words, side_by_side
 from stair.export.text import falling_rules, figures_in_words
-from stair.local import LocalRuleSet
 from stair.report.told import on_the_frontier, told_of
+from stair.rules.clauses import clause_in_words, side_by_side
+from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
-    from stair.evidence import ClauseEvidence, RuleEvidence
+    from stair.evidence.of_rules import ClauseEvidence, RuleEvidence
     from stair.summary import Summary
 
 # Rules that are shown; a notebook is for a look, the report and the text have all of them.

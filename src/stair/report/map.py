@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.local import LocalRuleSet
+from stair.rules.local import LocalRuleSet
 
 ACROSS: Final = 36
 DOWN: Final = 22

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.charts import Chart
-from stair.clauses import Among, Interval, Period
-from stair.distribution import Distributions
-from stair.schema import Field
+from stair.evidence.charts import Chart
+from stair.evidence.distribution import Distributions
+from stair.rules.clauses import Among, Interval, Period
+from stair.rules.schema import Field
 
 FEWEST: Final = 8  # with fewer such outliers nothing can be said about where they are
 MOST: Final = 3

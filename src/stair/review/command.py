@@ -124,8 +124,8 @@ def review(
     ] = False,
 ) -> None:  # fmt: skip
     """Judge rules in place of rows, on a page of this machine."""
+    from stair.data.packages import optional
     from stair.errors import StairError
-    from stair.io.packages import optional
 
     if optional("starlette") is None or optional("uvicorn") is None:
         raise StairError("the review page needs starlette: pip install 'stair[review]'")

@@ -9,20 +9,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair import io
-from stair.agreement import predicted_classes
+from stair.data import Frame, read
+from stair.data.zones import zone_named
 from stair.errors import StairError, option
 from stair.export.json import SavedRules
 from stair.intake import Given, take_in
-from stair.io.zones import zone_named
-from stair.labels import Labels
-from stair.learn import METHODS
+from stair.learn.methods import METHODS
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review
 from stair.review.store import Store, fingerprint_of_table
 from stair.review.uploads import Folder, check_expanded
-from stair.schema import Schema, Values
+from stair.rules.agreement import predicted_classes
+from stair.rules.schema import Schema, Values
+from stair.verdict.labels import Labels
 
 MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
 SUFFIX: Final = ".review.sqlite"
@@ -172,7 +172,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
 def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
     texts = () if saved is None else saved.rules.schema.texts()
-    frame = io.read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
+    frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
     labels: str | Labels | None = wanted.label
     has_kinds = wanted.method == "distilled"
@@ -193,7 +193,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: SavedRules, frame: io.Frame) -> Labels:
+def _labels_by(saved: SavedRules, frame: Frame) -> Labels:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)

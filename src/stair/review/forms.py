@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import (
+from stair.errors import StairError
+from stair.rules.clauses import (
     BEGINNING,
     END,
     Among,
@@ -25,7 +26,6 @@ from stair.clauses import (
     value_in_words,
     value_order,
 )
-from stair.errors import StairError
 
 MOST_VALUES: Final = 300  # categories that a form lists, the commonest first
 MOST_FIELDS: Final = 2_000

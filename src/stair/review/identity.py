@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.arrays import from_array
 from stair.errors import StairError
-from stair.io.arrays import from_array
 
 SIZE = 16  # bytes; no two groups of rows will share a fingerprint by chance
 CHUNK = 1 << 16

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.labels import Labels
+from stair.verdict.labels import Labels
 
 WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
 OUTLIER, INLIER, UNSURE, CONTESTED = 1, 2, 3, 4

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.detect import names as detector_names
 from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import (
@@ -19,8 +18,7 @@ from stair.export.text import (
     percent,
     score_in_words,
 )
-from stair.learn import METHODS
-from stair.local import LocalRuleSet
+from stair.learn.methods import METHODS
 from stair.report import clean, draw, environment, words
 from stair.report.told import Told, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
@@ -30,7 +28,9 @@ from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
 from stair.review.session import Review
+from stair.rules.local import LocalRuleSet
 from stair.summary import Summary
+from stair.verdict.detectors import names as detector_names
 
 PAGE_SIZE: Final = 50
 CAUSES: Final = {

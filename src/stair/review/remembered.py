@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from stair.distill import Further
 from stair.export.json import from_json, rule_to_json
-from stair.rules import Rule
+from stair.learn.distill import Further
+from stair.learn.validation import Check
+from stair.rules.rule_set import Rule
 from stair.summary import Summary
-from stair.validation import Check
 
 
 def to_remember(summary: Summary) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.intake import Given
-from stair.kinds import Kind
+from stair.learn.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
 from stair.report.told import Told, told_of

@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Frame
+from stair.data.packages import optional
 from stair.errors import StairError, no_such_column
-from stair.io.frame import Frame
-from stair.io.packages import optional
 from stair.report.cells import MISSING, cell, whole_cell
 
 LARGEST_PAGE: Final = 1000

@@ -16,14 +16,10 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.agreement import predicted_classes
-from stair.clauses import Clause
 from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn import Learned, check_rules
-from stair.local import LocalRuleSet
-from stair.objective import score_of_classes
+from stair.learn.methods import Learned, check_rules
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
@@ -48,7 +44,11 @@ from stair.review.store import (
     Verdict,
     carried,
 )
-from stair.rules import Rule, RuleSet
+from stair.rules.agreement import predicted_classes
+from stair.rules.clauses import Clause
+from stair.rules.local import LocalRuleSet
+from stair.rules.objective import score_of_classes
+from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
 KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting

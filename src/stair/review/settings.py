@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from stair.columns import Lists
 from stair.errors import StairError
 from stair.intake import Given
-from stair.learn import METHODS, Learner
+from stair.learn.methods import METHODS, Learner
 from stair.review.jobs import Say
+from stair.rules.columns import Lists
 
 LISTS: Final = {"min_rows_per_value": "min_rows", "max_values": "max_values"}
 NEEDED: Final = ("method", "min_score", "max_rule_length")

@@ -7,12 +7,12 @@ import math
 from pathlib import Path
 from typing import Final
 
-from stair import io
+from stair.data import read
 from stair.errors import StairError
-from stair.labels import read_labels
+from stair.learn.table import choose_fields
 from stair.review.desk import MOST_EXPANDED, Wanted
 from stair.review.uploads import check_expanded
-from stair.table import choose_fields
+from stair.verdict.labels import read_labels
 
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
 
@@ -20,7 +20,7 @@ LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class
 def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]:
     """Each column with its kind and whether it may be a label (1) or not (0); the likely label."""
     check_expanded(path, MOST_EXPANDED)
-    frame = io.read(path)
+    frame = read(path)
     fields, left_out = choose_fields(frame, time_parts=False)
     kinds = {f.source: f.kind for f in fields}
     found, guess, best = [], None, len(LIKELY)

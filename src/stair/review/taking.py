@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from stair import io
+from stair.data import write_table
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.export.kinds import export
-from stair.learn import Learned
-from stair.local import LocalRuleSet
+from stair.learn.methods import Learned
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
 from stair.review.revision import Now
 from stair.review.session import Review, with_own_scores
-from stair.rules import RuleSet
+from stair.rules.local import LocalRuleSet
+from stair.rules.rule_set import RuleSet
 from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
@@ -81,7 +81,7 @@ def rows(review: Review, now: Now, kind: str) -> Response:
     folder = tempfile.TemporaryDirectory(prefix="stair-")
     try:
         path = Path(folder.name) / f"rows.{kind}"
-        io.write_table(path, labelled(review, now, is_text=kind == "csv"))
+        write_table(path, labelled(review, now, is_text=kind == "csv"))
     except BaseException:
         folder.cleanup()
         raise

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stair.data.databases import PARQUET
+from stair.data.packages import duckdb_in_memory, library_in_words, optional, quoted, reason
+from stair.data.reading import EXCEL, JSON_LINES, TEXT, ending_of
 from stair.errors import StairError
-from stair.io.databases import PARQUET
-from stair.io.packages import duckdb_in_memory, library_in_words, optional, quoted, reason
-from stair.io.reading import EXCEL, JSON_LINES, TEXT, ending_of
 from stair.review.sizes import size
 
 _BLOCK = 1 << 20

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import IO
 
+from stair.data.databases import PARQUET
+from stair.data.packages import reason
+from stair.data.reading import DATABASES, EXCEL, JSON_LINES, TEXT, ending_of
 from stair.errors import StairError
-from stair.io.databases import PARQUET
-from stair.io.packages import reason
-from stair.io.reading import DATABASES, EXCEL, JSON_LINES, TEXT, ending_of
 from stair.review.sizes import size
 from stair.review.unpacked import check_expanded
 

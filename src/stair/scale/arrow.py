@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from stair.io.arrays import from_series
-from stair.io.zones import UTC, was_in, zone_of
+from stair.data.arrays import from_series
+from stair.data.zones import UTC, was_in, zone_of
 from stair.scale.raw import Batch, Raw, Words, from_loaded, whole
 
 

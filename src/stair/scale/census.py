@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Interval
-from stair.conversion import TIME_PARTS, count_fractions
-from stair.groups import Groups
-from stair.io.frame import Frame
-from stair.match import Repeated, blocks_of_bits, first_of, unpacked
-from stair.rules import Rule
+from stair.data.conversion import TIME_PARTS, count_fractions
+from stair.data.frame import Frame
+from stair.rules.clauses import Interval
+from stair.rules.groups import Groups
+from stair.rules.match import Repeated, blocks_of_bits, first_of, unpacked
+from stair.rules.rule_set import Rule
+from stair.rules.schema import Field, Schema
 from stair.scale.coding import Coder, as_times
 from stair.scale.draw import ONE_FOLD, Folds, Sample, Tier
 from stair.scale.raw import Batch, Raw, Words, as_frame_column
-from stair.schema import Field, Schema
 
 
 @dataclass(slots=True, eq=False)

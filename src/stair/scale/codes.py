@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.columns import Column
+from stair.data.packages import reason
 from stair.engines.counting import Block, Paths, count_block, n_cpus, no_counts, only_root
 from stair.errors import StairError
-from stair.io.packages import reason
-from stair.objective import Counts
+from stair.rules.columns import Column
+from stair.rules.objective import Counts
 from stair.scale.coding import Plan
 from stair.scale.draw import CodeSample
 from stair.scale.work import NOT_WHOLE, cannot_write, file_digest, load, plan_digest, save

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import value_order
-from stair.codebook import Codebook
-from stair.columns import (
+from stair.data.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
+from stair.engines.counting import Block, Codes, bin_numbers, code_type
+from stair.errors import StairError
+from stair.learn.table import notes_on_parts
+from stair.rules.clauses import value_order
+from stair.rules.columns import (
     ANY_SIDE,
     LISTS,
     ONE_SIDE,
@@ -25,18 +28,15 @@ from stair.columns import (
     Times,
     namable,
 )
-from stair.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
-from stair.engines.counting import Block, Codes, bin_numbers, code_type
-from stair.errors import StairError
-from stair.labels import Labels, outlier_of_two, read_labels
-from stair.objective import Counts
+from stair.rules.objective import Counts
+from stair.rules.schema import MOST_KNOWN, Field, Schema
 from stair.scale.edges import binned, with_infinite
 from stair.scale.options import Options
 from stair.scale.profile import NEVER, Profile, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
-from stair.schema import MOST_KNOWN, Field, Schema
-from stair.table import notes_on_parts
+from stair.verdict.codebook import Codebook
+from stair.verdict.labels import Labels, outlier_of_two, read_labels
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 

@@ -13,23 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.distill import Further
 from stair.errors import StairError
-from stair.evidence import Rest
-from stair.frontier import frontier_of
-from stair.groups import Groups
-from stair.kinds import Kind, join_kinds
-from stair.labels import Labels
-from stair.learn import most_further
-from stair.objective import f1, score_of_classes
-from stair.rules import Label, Rule, RuleSet
+from stair.evidence.of_rules import Rest
+from stair.learn.distill import Further
+from stair.learn.frontier import frontier_of
+from stair.learn.kinds import Kind, join_kinds
+from stair.learn.methods import most_further
+from stair.learn.validation import Check, check_of
+from stair.rules.groups import Groups
+from stair.rules.objective import f1, score_of_classes
+from stair.rules.rule_set import Label, Rule, RuleSet
+from stair.rules.schema import Schema
 from stair.scale.census import Census, worded
 from stair.scale.coding import Coder
 from stair.scale.draw import ONE_FOLD, Folds
 from stair.scale.rules import Learned
 from stair.scale.sample import evidence_from
-from stair.schema import Schema
-from stair.validation import Check, check_of
+from stair.verdict.labels import Labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,13 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from stair.data.arrays import from_series, from_values, label
+from stair.data.databases import PARQUET
+from stair.data.packages import optional, reason
+from stair.data.stream import check_same
 from stair.engines.counting import Block
 from stair.errors import StairError
-from stair.io.arrays import from_series, from_values, label
-from stair.io.databases import PARQUET
-from stair.io.packages import optional, reason
-from stair.io.stream import check_same
-from stair.objective import Counts
+from stair.rules.objective import Counts
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.draw import CodeSample
 from stair.scale.options import Options, Progress

@@ -19,17 +19,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import value_order
-from stair.distill.given import Picked, one_more, pick
-from stair.figures import score_in_words
-from stair.groups import Groups
-from stair.io.frame import Frame
-from stair.kinds import FEWEST, kinds_to_learn
-from stair.labels import Labels
-from stair.learn import TOO_FEW_KINDS, Certificate, Learner, check_rules, of_all
-from stair.objective import reaches, score_of_classes
+from stair.data.frame import Frame
+from stair.evidence.suspects import suspects_of
+from stair.learn.distill.given import Picked, one_more, pick
+from stair.learn.kinds import FEWEST, kinds_to_learn
+from stair.learn.methods import TOO_FEW_KINDS, Certificate, Learner, check_rules, of_all
+from stair.learn.table import read_to_learn
+from stair.learn.validation import quick_folds
 from stair.progress import Said
-from stair.rules import Label, Rule
+from stair.rules.clauses import value_order
+from stair.rules.figures import score_in_words
+from stair.rules.groups import Groups
+from stair.rules.objective import reaches, score_of_classes
+from stair.rules.rule_set import Label, Rule
+from stair.rules.schema import MOST_KNOWN, Field, Schema, Values
 from stair.scale.census import Census, typed
 from stair.scale.coding import Coded, Coder, Coding
 from stair.scale.counted import About, Aside, Chosen, figures_of, rows_and_hits
@@ -38,10 +41,7 @@ from stair.scale.options import Options, Progress
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.scale.sample import IN_A_SAMPLE, fields_of, known_verdict
-from stair.schema import MOST_KNOWN, Field, Schema, Values
-from stair.suspects import suspects_of
-from stair.table import read_to_learn
-from stair.validation import quick_folds
+from stair.verdict.labels import Labels
 
 # So many rounds at most, and so many in a row without a better score.
 ROUNDS: Final = 8

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from stair.data.databases import decimals
+from stair.data.stream import VECTOR, Stream
+from stair.data.values import typed
+from stair.data.zones import was_in
 from stair.engines.counting import n_cpus
-from stair.io.databases import decimals
-from stair.io.stream import VECTOR, Stream
-from stair.io.values import typed
-from stair.io.zones import was_in
 from stair.progress import Said
 from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.columns import FAR, Binned, Numbers, Times, roundest_time
-from stair.decimals import shortest_between
+from stair.data.decimals import shortest_between
+from stair.rules.columns import FAR, Binned, Numbers, Times, roundest_time
 from stair.scale.sketch import Sketch
 
 BINS: Final = 1024

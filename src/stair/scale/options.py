@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from stair.columns import LISTS, Lists
+from stair.data.stream import Stream
 from stair.errors import StairError, no_such_column, option
-from stair.io.stream import Stream
+from stair.rules.columns import LISTS, Lists
 from stair.scale.edges import BINS
 
 Progress: TypeAlias = Callable[[str], object]

@@ -20,10 +20,10 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from stair.data.packages import reason
+from stair.data.stream import files_of
 from stair.engines.counting import Block, code_type
 from stair.errors import StairError, option
-from stair.io.packages import reason
-from stair.io.stream import files_of
 from stair.scale.codes import block_of, codes_table, codes_writer, rows_together
 from stair.scale.coding import Plan
 from stair.scale.options import Options

@@ -9,17 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import MEASURES, Part, parts_that_change
+from stair.data.conversion import MEASURES, Part, parts_that_change
+from stair.data.frame import zone_notes
+from stair.data.values import moment
+from stair.data.zones import SEVERAL, in_common, known_zone, was_together, zone_of
 from stair.errors import StairError, option
-from stair.identifiers import A_KEY, expected_pairs, is_key, why_identifier
-from stair.io.frame import zone_notes
-from stair.io.values import moment
-from stair.io.zones import SEVERAL, in_common, known_zone, was_together, zone_of
-from stair.scale.options import Options
-from stair.scale.raw import Batch, Raw, Words, all_missing, gone
-from stair.scale.sketch import MOST_DISTINCT, Sketch
-from stair.schema import Field, unread_in_words
-from stair.table import (
+from stair.learn.identifiers import A_KEY, expected_pairs, is_key, why_identifier
+from stair.learn.table import (
     ISO_TIME,
     TRUE_TIMES,
     WORDS_IN_TEXT,
@@ -28,6 +24,10 @@ from stair.table import (
     fields_among,
     no_category,
 )
+from stair.rules.schema import Field, unread_in_words
+from stair.scale.options import Options
+from stair.scale.raw import Batch, Raw, Words, all_missing, gone
+from stair.scale.sketch import MOST_DISTINCT, Sketch
 
 MICROSECONDS_A_DAY: Final = 86_400_000_000
 # The different texts of a column are kept up to so many characters together.

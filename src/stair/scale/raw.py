@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import EXACT, exact_numbers
-from stair.io.frame import Array, Loaded
+from stair.data.conversion import EXACT, exact_numbers
+from stair.data.frame import Array, Loaded
 
 
 @dataclass(frozen=True, slots=True, eq=False)

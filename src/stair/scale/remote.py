@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stair.columns import Column
 from stair.engines.counting import Block, Paths, count_block, no_counts, only_root
-from stair.objective import Counts
+from stair.rules.columns import Column
+from stair.rules.objective import Counts
 from stair.scale.draw import CodeSample
 
 

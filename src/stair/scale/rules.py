@@ -11,30 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.clauses import Clause, Interval, Period
-from stair.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
-from stair.conversion import exact_numbers
-from stair.distill import Further
+from stair.data.conversion import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
-from stair.evidence import Rest, RuleEvidence, clause_evidence
-from stair.frontier import frontier_of
-from stair.groups import Groups, groups_apart
-from stair.grow import Node, Step
-from stair.kinds import Kind
-from stair.labels import Labels
-from stair.learn import Certificate, Learner, check_rules
-from stair.learn import Learned as Made
-from stair.levels import Known, Pass, grow_by_level, recount
-from stair.objective import Counts, score_of
-from stair.rules import Leaf, RuleSet, rule_set_of
+from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
+from stair.evidence.suspects import copy_in_words, named_by, stretches_in, too_good
+from stair.evidence.tallies import Tally
+from stair.learn.distill import Further
+from stair.learn.frontier import frontier_of
+from stair.learn.grow import Node, Step
+from stair.learn.kinds import Kind
+from stair.learn.levels import Known, Pass, grow_by_level, recount
+from stair.learn.methods import Certificate, Learner, check_rules
+from stair.learn.methods import Learned as Made
+from stair.learn.validation import Check
+from stair.rules.clauses import Clause, Interval, Period
+from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
+from stair.rules.groups import Groups, groups_apart
+from stair.rules.objective import Counts, score_of
+from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
+from stair.rules.schema import Schema, Values
 from stair.scale.coding import Coded
 from stair.scale.draw import CodeSample
 from stair.scale.options import Progress
-from stair.schema import Schema, Values
-from stair.suspects import copy_in_words, named_by, stretches_in, too_good
-from stair.tallies import Tally
-from stair.validation import Check
+from stair.verdict.labels import Labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,18 +14,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.agreement import predicted_classes
-from stair.conversion import zone_of_column
+from stair.data.conversion import zone_of_column
+from stair.data.frame import Frame
 from stair.errors import StairError, option
-from stair.evidence import Rest, RuleEvidence, clause_evidence
-from stair.frontier import frontier_of
-from stair.groups import groups_apart
-from stair.io.frame import Frame
-from stair.labels import Labels
-from stair.learn import Learner, check_rules
-from stair.local import LocalRuleSet
-from stair.objective import f1
-from stair.rules import Rule, RuleSet
+from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
+from stair.evidence.suspects import suspects_of
+from stair.learn.frontier import frontier_of
+from stair.learn.methods import Learner, check_rules
+from stair.learn.table import choose_fields, notes_on_parts, read_to_learn
+from stair.rules.agreement import predicted_classes
+from stair.rules.groups import groups_apart
+from stair.rules.local import LocalRuleSet
+from stair.rules.objective import f1
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 from stair.scale.census import as_learned, typed, worded
 from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.draw import Draw, Look
@@ -33,9 +35,7 @@ from stair.scale.options import Options, Progress
 from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
-from stair.schema import Field, Schema
-from stair.suspects import suspects_of
-from stair.table import choose_fields, notes_on_parts, read_to_learn
+from stair.verdict.labels import Labels
 
 IN_A_SAMPLE: Final = "in every row of a sample"
 

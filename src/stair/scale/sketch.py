@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.conversion import EXACT
-from stair.identifiers import expected_pairs
+from stair.data.conversion import EXACT
+from stair.learn.identifiers import expected_pairs
 
 SUMMARY: Final = 8192  # quantiles in a summary
 MOST_DISTINCT: Final = 10_000  # different values that are known one by one

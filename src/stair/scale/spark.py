@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from stair.data.packages import optional, reason
 from stair.engines.counting import Block, code_type
 from stair.errors import StairError
-from stair.io.packages import optional, reason
-from stair.objective import Counts
+from stair.rules.objective import Counts
 from stair.scale.arrow import arrow_batch
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.draw import CodeSample

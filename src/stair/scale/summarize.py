@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from stair.agreement import Score
-from stair.columns import Lists
+from stair.data.stream import files_of, open_stream
 from stair.engines.counting import Counter
 from stair.errors import StairError, option
-from stair.io.stream import files_of, open_stream
-from stair.labels import Labels
-from stair.learn import Learner
-from stair.levels import Known
+from stair.learn.levels import Known
+from stair.learn.methods import Learner
+from stair.learn.validation import Check
+from stair.rules.agreement import Score
+from stair.rules.columns import Lists
+from stair.rules.schema import Schema
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
 from stair.scale.distilled import distill_rows
@@ -44,8 +45,7 @@ from stair.scale.work import (
     spill_folder,
     work_folder,
 )
-from stair.schema import Schema
-from stair.validation import Check
+from stair.verdict.labels import Labels
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20

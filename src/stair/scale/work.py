@@ -21,17 +21,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.codebook import Codebook
-from stair.columns import ANY_SIDE, Binned, Categories, Column, Numbers, Sides, Times
+from stair.data import atomic_write
+from stair.data.packages import reason
 from stair.engines.histograms import Division
+from stair.engines.search import Split
 from stair.errors import StairError, option
-from stair.io import atomic_write
-from stair.io.packages import reason
-from stair.labels import Labels
-from stair.levels import Known
+from stair.learn.levels import Known
+from stair.rules.columns import ANY_SIDE, Binned, Categories, Column, Numbers, Sides, Times
+from stair.rules.schema import Field
 from stair.scale.coding import Coded, Coder, Coding, Plan
-from stair.schema import Field
-from stair.search import Split
+from stair.verdict.codebook import Codebook
+from stair.verdict.labels import Labels
 
 BINS_ARE_THERE: Final = "the bins of an earlier run are there"
 CODES_ARE_THERE: Final = "the codes of an earlier run are there"

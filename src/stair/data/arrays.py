@@ -1,0 +1,266 @@
+"""One column in memory, of numpy, of Python objects or of any table library, made plain."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import numbers
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.data.frame import EPOCH_UNIT, Array, Loaded
+from stair.data.zones import UTC, known_zone, was_in, zone_of_times
+from stair.errors import StairError
+
+
+class Truth(str):
+    """True or false in a column with values of other types: a text like these are, of which it is
+    still known that it is true or false."""
+
+    __slots__ = ()
+
+
+def from_array(name: str, values: Array) -> Loaded:
+    """A numpy column of any type."""
+    if isinstance(values, np.ma.MaskedArray):
+        absent = np.ma.getmaskarray(values)
+        plain = np.ma.getdata(values)
+        if absent.any():
+            if plain.dtype.kind in "iu":
+                pairs = zip(plain.tolist(), absent.tolist(), strict=True)
+                return from_values([None if gone else v for v, gone in pairs])
+            numeric = plain.dtype.kind == "f"
+            plain = plain.astype(np.float64 if numeric else object)
+            plain[absent] = math.nan if numeric else None
+        return from_array(name, plain)
+    if values.ndim != 1:
+        raise StairError(
+            f'column "{name}" has {values.ndim} dimensions; expected one value for each row.'
+        )
+    kind = values.dtype.kind
+    if kind == "f":
+        return np.ascontiguousarray(values, dtype=np.float64), ""
+    if kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max:
+        return np.ascontiguousarray(values, dtype=np.uint64), ""
+    if kind in "iu":
+        return np.ascontiguousarray(values, dtype=np.int64), ""
+    if kind == "b":
+        return np.ascontiguousarray(values), ""
+    if kind == "M":
+        return np.ascontiguousarray(values.astype(EPOCH_UNIT)), ""
+    if kind == "m":
+        return _seconds(values), "duration"
+    if kind == "c":
+        raise StairError(f'column "{name}" has complex numbers; expected real ones.')
+    return from_values(values.tolist() if kind in "SV" else list(values.astype(object)))
+
+
+def _seconds(values: Array) -> NDArray[np.float64]:
+    """Durations as seconds, NaN where there is none."""
+    seconds = values.astype("timedelta64[us]").astype(np.float64) / 1e6
+    seconds[np.isnat(values)] = math.nan
+    return seconds
+
+
+def from_values(values: Sequence[Any]) -> Loaded:
+    """Python objects: what they all are, if they all are one thing, else their text."""
+    kinds = {t: _kind_of_type(t) for t in set(map(type, values))}
+    if set(kinds.values()) == {"text"}:
+        array = np.empty(len(values), dtype=object)
+        array[:] = [str(v) for v in values]
+        return array, ""
+    absent = np.fromiter(
+        (_is_absent(v, kinds[type(v)]) for v in values), dtype=np.bool_, count=len(values)
+    )
+    present = [v for v, gone in zip(values, absent.tolist(), strict=True) if not gone]
+    found = {kinds[t] for t in set(map(type, present))}
+    missing = bool(absent.any())
+    if not found:
+        return np.full(len(values), math.nan), ""
+    if found == {"int"} or (found <= {"int", "real"} and _are_wide(present)):
+        return whole_column(
+            [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
+        )
+    if found <= {"int", "float", "real"}:
+        return _spread(absent, np.array([_float(v) for v in present])), ""
+    if found == {"bool"}:
+        truths = np.array(present, dtype=np.bool_)
+        return _spread(absent, truths.astype(object) if missing else truths), ""
+    if found == {"moment"}:
+        aware = {isinstance(v, dt.datetime) and v.tzinfo is not None for v in present}
+        if len(aware) == 1:
+            was = was_in(zone_of_times(present)) if aware == {True} else ""
+            return _spread(absent, as_times(present)), was
+    if found == {"span"}:
+        spans = [
+            v.astype("timedelta64[us]") if isinstance(v, np.timedelta64) else v for v in present
+        ]
+        return _spread(absent, _seconds(np.array(spans, dtype="timedelta64[us]"))), "duration"
+    if found == {"clock"}:
+        hours = [v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600 for v in present]
+        return _spread(absent, np.array(hours)), "clock"
+    texts = np.empty(len(present), dtype=object)
+    texts[:] = [_words(v) for v in present]
+    plain = found <= {"text", "int", "float", "real"}  # codes such as 2, 3 and "X"
+    return _spread(absent, texts), "" if plain else "described"
+
+
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("text", (str,)),
+    ("bool", (bool, np.bool_)),
+    ("span", (dt.timedelta, np.timedelta64)),  # numpy counts it among the whole numbers
+    ("int", (int, np.integer)),
+    ("float", (float, np.floating)),
+    ("real", (Decimal, numbers.Real)),
+    ("moment", (dt.date, np.datetime64)),
+    ("clock", (dt.time,)),
+)
+
+
+def _kind_of_type(t: type) -> str:
+    if t is type(None) or (
+        t.__module__.startswith("pandas") and t.__name__ in ("NAType", "NaTType")
+    ):
+        return "missing"
+    for kind, types in _KINDS:
+        if issubclass(t, types):
+            return kind
+    return "other"
+
+
+def _is_absent(value: Any, kind: str) -> bool:
+    if kind == "missing":
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return kind in ("float", "moment", "span") and bool(value != value)
+
+
+def _spread(absent: NDArray[np.bool_], present: Array) -> Array:
+    """Put the values where they belong, with the kind's own sign for missing in between."""
+    if not absent.any():
+        return present
+    if present.dtype.kind == "M":
+        column = np.full(len(absent), np.datetime64("NaT"), dtype=present.dtype)
+    else:
+        column = np.full(len(absent), None if present.dtype == object else math.nan, present.dtype)
+    column[~absent] = present
+    return column
+
+
+def whole_column(values: Sequence[int | None]) -> Loaded:
+    """Whole numbers, exact where they have at most 64 bits; None where missing."""
+    present = [v for v in values if v is not None]
+    low, high = min(present), max(present)
+    if low < -(2**63) or high >= 2**64:  # beyond 64 bits: as floats
+        return np.array([math.nan if v is None else _float(v) for v in values]), ""
+    if len(present) == len(values) and (low >= 0 or high < 2**63):
+        return np.array(present, dtype=np.int64 if high < 2**63 else np.uint64), ""
+    if max(-low, high) <= 2**53:
+        return np.array([math.nan if v is None else v for v in values], dtype=np.float64), ""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column, ""
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond every float
+        return math.inf if value > 0 else -math.inf
+
+
+def as_times(values: Sequence[Any]) -> Array:
+    moved: list[Any] = []
+    for value in values:
+        if isinstance(value, np.datetime64):
+            moved.append(value.astype(EPOCH_UNIT))
+        elif isinstance(value, dt.datetime):
+            naive = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+            moved.append(naive)
+        else:
+            moved.append(value)
+    return np.array(moved, dtype=EPOCH_UNIT)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, bool | np.bool_):
+        return Truth("true" if value else "false")
+    if isinstance(value, float | np.floating | Decimal):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else str(number)
+    if isinstance(value, dt.date | np.datetime64):
+        return str(as_times([value])[0])
+    return str(value)
+
+
+def from_series(name: str, series: Any) -> Loaded:
+    """A column of any library that narwhals knows."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype.is_integer() and series.null_count() and _is_wide(series):
+        return from_values(series.to_list())  # as floats they would be rounded
+    if dtype.is_numeric() and not dtype.is_decimal() and dtype not in (nw.Int128, nw.UInt128):
+        return from_array(name, series.to_numpy())
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
+        utc = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return from_array(name, utc.to_numpy())[0], was_in(known_zone(dtype.time_zone) or UTC)
+    if isinstance(dtype, nw.Boolean | nw.Datetime | nw.Duration | nw.Date | nw.String):
+        return from_array(name, series.to_numpy())
+    # Decimals, nested, categorical and unknown types: to_numpy is not faithful for all of them (an
+    # Arrow dictionary loses its nulls, and Arrow's decimals are not rounded to the nearest float),
+    # so that their values are taken one by one.
+    return from_values(series.to_list())
+
+
+def _are_wide(values: Sequence[Any]) -> bool:
+    """Whether these are whole numbers some of which a float would round."""
+    if not any(abs(v) > 2**53 for v in values):
+        return False
+    return all(math.isfinite(v) and v == int(v) for v in values)
+
+
+def _is_wide(series: Any) -> bool:
+    known = series.drop_nulls()
+    return len(known) > 0 and max(-int(known.min()), int(known.max())) > 2**53
+
+
+def arrow_columns(table: Any) -> list[Loaded]:
+    import narwhals as nw
+
+    names, plain = plain_names(table)
+    wrapped: Any = nw.from_native(plain, eager_only=True)
+    return [from_series(name, wrapped[:, i]) for i, name in enumerate(names)]
+
+
+def plain_names(data: Any) -> tuple[list[str], Any]:
+    """Names as text, and the table with names that narwhals takes: it stops at duplicates."""
+    import narwhals as nw
+
+    if nw.dependencies.is_pandas_dataframe(data):
+        plain = data.copy(deep=False)
+        plain.columns = [f"c{i}" for i in range(len(data.columns))]
+        return [label(name) for name in data.columns], plain
+    if nw.dependencies.is_pyarrow_table(data):
+        plain = data.rename_columns([f"c{i}" for i in range(data.num_columns)])
+        return list(data.column_names), plain
+    return [], data
+
+
+def label(name: Any) -> str:
+    """A column's name as text; the levels of a compound one are joined by dots."""
+    if isinstance(name, tuple):
+        return ".".join(str(part) for part in name if str(part) != "")
+    return str(name)
+
+
+def named(names: Any) -> list[str]:
+    """The names of columns as a person gives them, as text: one alone, or several."""
+    return [label(name) for name in ([names] if isinstance(names, str) else names)]

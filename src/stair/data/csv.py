@@ -1,0 +1,70 @@
+"""CSV files: the separator, the header, and which of the two readers reads the rest."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from stair.data.csv_duckdb import by_duckdb
+from stair.data.csv_plain import Layout, by_plain_reader, csv_rows
+from stair.data.frame import Loaded, Opened, unique_names
+from stair.data.text import HEAD, TextFile
+from stair.errors import StairError
+
+Reader: TypeAlias = Literal["duckdb", "plain"] | None
+
+
+def open_csv(
+    text: TextFile, given: str | None, ending: str, reader: Reader, texts: Collection[str] = ()
+) -> Opened:
+    separator = _find_separator(text, ending) if given is None else given
+    if len(separator) != 1 or separator in '"\r\n\0':
+        raise StairError(f'separator= must be one character such as "," or ";", got {separator!r}.')
+    with csv_rows(text, separator) as lines:
+        header = next(lines, None)
+    if header is None:
+        raise StairError(f"{text.name} is empty; expected a header line and rows of values.")
+
+    names = [name.strip() for name in header]
+    as_text = frozenset(i for i, name in enumerate(unique_names(names)[0]) if name in texts)
+
+    def load(places: list[int]) -> list[Loaded]:
+        layout = Layout(text, separator, header, places, as_text)
+        columns = by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
+        return by_plain_reader(layout) if columns is None else columns
+
+    def rows() -> Iterator[Sequence[str]]:
+        with csv_rows(text, separator) as found:
+            yield from islice(found, 1, None)
+
+    empty = "has a header but no rows"
+    return Opened(names, load, rows, list(text.notes), empty, text, separator)
+
+
+def _find_separator(text: TextFile, ending: str) -> str:
+    """The separator that cuts the first lines into the same number of fields, and most of them.
+
+    Where none does so in every line, the one that cuts the header most: the row that does not fit
+    is reported later by its line.
+    """
+    with text.characters() as file:
+        head = file.read(HEAD // 8)  # characters of up to four bytes, none beyond those checked
+        cut = bool(file.read(1))
+    order = "\t,;|" if ending == ".tsv" else ",;\t|"
+    best, best_rank = order[0], (False, 1)
+    for separator in order:
+        lines = csv.reader(io.StringIO(head, newline=""), delimiter=separator, strict=True)
+        counts: list[int] = []
+        try:
+            counts.extend(len(row) for row in islice(lines, 200) if row)
+        except csv.Error:
+            counts.append(0)
+        if cut and len(counts) < 200:
+            del counts[max(1, len(counts) - 1) :]  # the last row may be cut off
+        rank = (len(set(counts)) == 1, counts[0] if counts else 0)
+        if rank[1] > 1 and rank > best_rank:
+            best, best_rank = separator, rank
+    return best

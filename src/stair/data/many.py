@@ -1,0 +1,169 @@
+"""A table in one file or in many: those of a folder, or of a pattern such as data/*.csv.
+
+Many files are read one after the other, in the order of their names, as if they were one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from stair.data import reading
+from stair.data.frame import Array, Frame, Source
+from stair.data.reading import DATABASES, JSON_LINES, TEXT, ending_of
+from stair.data.stream import check_same, found_files
+from stair.data.values import Piece, join_pieces, whole_numbers
+from stair.errors import StairError, folded, option
+from stair.progress import Said
+
+_WORDS = {"int": "numbers", "float": "numbers", "bool": "true and false", "date": "times",
+          "zoned": "times with a zone", "text": "text", "duration": "durations",
+          "clock": "times of day", "described": "lists or records"}  # fmt: skip
+
+
+def read(
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    separator: str | None = None,
+    encoding: str | None = None,
+    texts: Collection[str] = (),
+    say: Callable[[str], object] | None = None,
+) -> Frame:
+    """Read a file, all files of a folder, or all that a pattern means, into one Frame.
+
+    The options are those of `reading.read`; `say` is told how far it is.
+    """
+    plain = partial(reading.read, separator=separator, encoding=encoding)
+    files = _files(source, table, query)
+    if files is None:
+        return plain(source, columns=columns, table=table, query=query, texts=texts)
+    wanted = None if columns is None else list(columns)
+    frames = []
+    for number, file in enumerate(files, start=1):
+        if say is not None:
+            words = f"reading {file.name}: file {number} of {len(files)}"
+            say(Said(words, (number - 1) / len(files)))
+        if wanted is not None:
+            _check_columns(files[0], file)
+        frames.append(plain(file, columns=wanted, texts=texts))
+        _check_names(files, frames)
+    joined, notes = {}, dict.fromkeys(note for frame in frames for note in frame.notes)
+    types = dict(frames[0].types)
+    for name in frames[0].columns:
+        pieces = [_piece(frame.columns[name], frame.types.get(name, "")) for frame in frames]
+        found = _joined(pieces)
+        if found is None and ending_of(files[0]) in TEXT | JSON_LINES:  # as in one file: all text
+            again = [plain(f, columns=[name], texts=[name]).columns[name] for f in files]
+            found = np.concatenate(again), ""
+        if found is None:
+            raise _unlike(name, files, pieces)
+        joined[name] = found[0]
+        types.pop(name, None)
+        if found[1]:
+            types[name] = found[1]
+    n_rows = sum(frame.n_rows for frame in frames)
+    return replace(
+        frames[0], columns=joined, n_rows=n_rows, source=os.fspath(source), notes=tuple(notes),
+        types=types,
+    )  # fmt: skip
+
+
+def column_names(
+    source: Source,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    separator: str | None = None,
+) -> tuple[str, ...]:
+    """The names that `read` would give."""
+    files = _files(source, table, query)
+    one = source if files is None else files[0]
+    return reading.column_names(one, table=table, query=query, separator=separator)
+
+
+def is_many(source: Source) -> bool:
+    """Whether this means several files, or may do so."""
+    path = Path(source).expanduser()
+    if path.is_dir():
+        return str(source) != ""  # which is no name of the folder that one is in
+    return not path.exists() and bool(set("*?[") & set(str(path)))
+
+
+def _files(source: Source, table: str | None, query: str | None) -> list[Path] | None:
+    """The files of a folder or a pattern; None for a single file, which may not be there."""
+    try:
+        if not is_many(source):
+            return None
+    except (OSError, ValueError, TypeError, RuntimeError):
+        return None  # who reads it says what is wrong
+    files = found_files(source)
+    kinds = {ending if (ending := ending_of(f)) not in TEXT else ".csv" for f in files}
+    if len(kinds) > 1:
+        raise StairError(
+            f"the folder {source} mixes {folded(sorted(kinds))} files; expected one kind."
+        )
+    if kinds <= DATABASES and len(files) > 1:
+        raise StairError(f"{source} means {len(files)} databases; expected one.")
+    if (table is not None or query is not None) and not kinds <= DATABASES:
+        raise StairError(
+            f"{option('table')} and {option('query')} are for one file, but {source} may be many."
+        )
+    return files
+
+
+def _check_names(files: Sequence[Path], frames: Sequence[Frame]) -> None:
+    """The file that was read last has the columns of the first."""
+    last = dict.fromkeys(frames[-1].columns, "")
+    first = dict.fromkeys(frames[0].columns, "")
+    check_same([(files[0].name, first), (files[len(frames) - 1].name, last)])
+
+
+def _check_columns(first: Path, file: Path) -> None:
+    """Where only some columns are wanted, too: files of one table have the same."""
+    names = [(f.name, dict.fromkeys(reading.column_names(f), "")) for f in (first, file)]
+    check_same(names)
+
+
+def _piece(array: Array, was: str) -> Piece:
+    """What a column of one file holds."""
+    if was in ("duration", "clock", "described"):
+        return was, array
+    kind = {"f": "float", "i": "int", "u": "int", "b": "bool", "M": was or "date"}.get(
+        array.dtype.kind
+    )
+    if kind is None:
+        present = next((v for v in array.tolist() if v is not None), None)
+        kind = {bool: "bool", int: "int", type(None): "none"}.get(type(present), "text")
+    is_empty = array.dtype.kind == "f" and bool(np.isnan(array).all())
+    is_empty |= array.dtype.kind == "M" and bool(np.isnat(array).all())
+    return ("none", np.full(len(array), np.nan)) if kind == "none" or is_empty else (kind, array)
+
+
+def _joined(pieces: Sequence[Piece]) -> tuple[Array, str] | None:
+    """One column, and what it was; None where the files do not agree."""
+    kinds = {kind for kind, _ in pieces} - {"none"}
+    if len(kinds) == 1 and (kind := min(kinds)) in ("duration", "clock", "described"):
+        fill = None if kind == "described" else np.nan
+        arrays = [np.full(len(a), fill, a.dtype) if k == "none" else a for k, a in pieces]
+        return np.concatenate(arrays), kind
+    if kinds == {"int", "float"} and all(whole_numbers(a) for k, a in pieces if k == "float"):
+        return join_pieces([("int" if k == "float" else k, a) for k, a in pieces])
+    return join_pieces(pieces)
+
+
+def _unlike(name: str, files: Sequence[Path], pieces: Sequence[Piece]) -> StairError:
+    known = [(f.name, _WORDS[kind]) for f, (kind, _) in zip(files, pieces, strict=True)
+             if kind != "none"]  # fmt: skip
+    first, then = known[0]
+    other, now = next(each for each in known if each[1] != then)
+    return StairError(
+        f'"{name}" holds {then} in {first} but {now} in {other}; expected the same in all files.'
+    )

@@ -1,0 +1,187 @@
+"""CSV files read in parts: DuckDB cuts the fields, and what they are is decided as in memory.
+
+DuckDB's own guess is another one: 01234 is a number to it, 13/02/2024 a time, and a guess that a
+later line does not fit ends the run. So all fields are text at first, and one pass over all of
+them finds out what each column holds, by the rules of `values.py`.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from stair.data.reading import opened_file
+from stair.data.values import MISSING, typed
+from stair.data.zones import SEVERAL, in_common, known_zone
+from stair.errors import StairError
+
+_SPACE: Final = r" \t\n\r\f\v"
+_WHOLE: Final = r"[+-]?(0|[1-9][0-9]*)"
+_TENS: Final = r"([eE][+-]?[0-9]+)?"
+# Whole numbers with leading zeros are none.
+_NUMBER: Final = (
+    rf"[+-]?((0|[1-9][0-9]*){_TENS}|[0-9]+\.[0-9]*{_TENS}|\.[0-9]+{_TENS}|(?i:inf(inity)?))"
+)
+_DAY: Final = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
+_ZONE: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+FIRST: Final = 2048  # lines by which it is guessed what all are to be tested for
+TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
+
+
+def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str], dict[int, str]]:
+    """A query for the rows of these files with typed columns, the names of its columns, and the
+    zones of times by their place."""
+    names, separator = _layout(paths)
+    listed = ", ".join(_text(glob.escape(path)) for path in paths)
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    gone = ", ".join(map(_text, sorted(MISSING)))
+    fields = (
+        f"read_csv([{listed}], delim = {_text(separator)}, header = true, nullstr = [{gone}], "
+        f"quote = '\"', escape = '\"', auto_detect = false, columns = {{{columns}}}, "
+        "hive_partitioning = false, strict_mode = true, null_padding = false)"
+    )
+    first = con.execute(f"SELECT * FROM {fields} LIMIT {FIRST}").fetchall()
+    guesses = [typed([row[i] or "" for row in first])[0].split(" ")[0] for i in range(len(names))]
+    typed_cells: list[str] = []
+    zones: dict[int, str] = {}
+    for start in range(0, len(names), TOGETHER):
+        here = range(start, min(start + TOGETHER, len(names)))
+        asked = [list(_questions(i, guesses[i])) for i in here]
+        stripped = ", ".join(f"c{i}, {_stripped(f'c{i}')} AS t{i}" for i in here)
+        query = f"SELECT {', '.join(q for each in asked for q in each)} FROM (SELECT {stripped} "
+        found = iter(con.execute(f"{query} FROM {fields})").fetchall()[0])
+        for i, each in zip(here, asked, strict=True):
+            counts = [next(found) for _ in each]
+            typed_cells.append(_typed(f"c{i}", gone, guesses[i], counts))
+            if "instant" in _TESTS[guesses[i]] and counts[-1]:
+                zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[-2:])
+    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones
+
+
+def _layout(paths: Sequence[str]) -> tuple[list[str], str]:
+    """The names of the columns and the separator, which all files have in common."""
+    first: tuple[list[str], str] | None = None
+    for path in paths:
+        name = Path(path).name
+        with opened_file(path, whole=False) as opened:
+            assert opened.text is not None
+            if opened.text.zipped or opened.text.encoding not in ("utf-8", "utf-8-sig"):
+                raise StairError(
+                    f"{name} is zipped or not in UTF-8, so that it cannot be read in parts; write "
+                    "it in UTF-8, or use the engine memory."
+                )
+            here = (list(opened.names), str(opened.separator))
+        if first is None:
+            first = here
+        for who, column, other in _differences(first, here):
+            lacks = "lacks" if who == "has" else "has"
+            raise StairError(
+                f'{name} {who} a column "{column}" that {Path(paths[0]).name} {lacks}; '
+                f"expected the same columns in all files{other}."
+            )
+    assert first is not None
+    return first
+
+
+def _differences(
+    first: tuple[list[str], str], here: tuple[list[str], str]
+) -> list[tuple[str, str, str]]:
+    """Which column a file has or lacks, against the first one; nothing where all is the same."""
+    if here == first:
+        return []
+    new = [c for c in here[0] if c not in first[0]]
+    gone = [c for c in first[0] if c not in here[0]]
+    if new or gone:
+        return [("has", new[0], "")] if new else [("lacks", gone[0], "")]
+    return [("lacks", first[0][0], " in the same order with the same separator")]
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _stripped(cell: str) -> str:
+    return f"trim({cell}, E'{_SPACE}')"
+
+
+# What is counted of a column that may be of a kind, as far as its first lines say.
+_TESTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "int": ("whole", "signed", "unsigned", "number"),
+    "float": ("number",),
+    "bool": ("truth",),
+    "date": ("time",),
+    "zoned": ("instant", "least zone", "largest zone"),
+    "text": (),
+    "none": (
+        "whole",
+        "signed",
+        "unsigned",
+        "number",
+        "truth",
+        "time",
+        "instant",
+        "least zone",
+        "largest zone",
+    ),
+}
+
+
+def _questions(i: int, guess: str) -> Iterator[str]:
+    """Values, those that are missing but for spaces, those with spaces, and those of each kind."""
+    cell, text = f"c{i}", f"t{i}"
+    gone = ", ".join(map(_text, sorted(MISSING)))
+    yield f"count({cell})"
+    yield f"count(*) FILTER ({text} IN ({gone}))"
+    yield f"count(*) FILTER ({text} <> {cell})"
+
+    def fits(pattern: str) -> str:
+        return f"FILTER (regexp_full_match({text}, '{pattern}'))"
+
+    asked = {
+        "whole": f"count(*) {fits(_WHOLE)}",
+        "signed": f"count(TRY_CAST({text} AS BIGINT))",
+        "unsigned": f"count(TRY_CAST({text} AS UBIGINT))",
+        "number": f"count(*) {fits(_NUMBER)}",
+        "truth": f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
+        "time": f"count({_as_time(text)}) {fits(f'{_DAY}([T ]{_HOUR})?')}",
+        "instant": f"count({_as_instant(text)}) {fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
+        "least zone": f"min(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
+        "largest zone": f"max(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
+    }
+    yield from (asked[test] for test in _TESTS[guess])
+
+
+def _as_time(text: str) -> str:
+    """Down to the microsecond; there is no year 0."""
+    return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN left({text}, 26) END AS TIMESTAMP)"
+
+
+def _as_instant(text: str) -> str:
+    cut = rf"regexp_replace({text}, '(\.[0-9]{{6}})[0-9]+', '\1')"
+    return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
+
+
+def _typed(cell: str, gone: str, guess: str, counts: Sequence[Any]) -> str:
+    """The column as what all of its values are; as text where they agree on nothing else."""
+    n_all, n_gone, n_spaced, *tested = counts
+    found = dict(zip(_TESTS[guess], tested, strict=True))
+    n = n_all - n_gone
+    text = _stripped(cell) if n_spaced else cell
+    if n_gone:
+        cell = f"CASE WHEN {text} NOT IN ({gone}) THEN {cell} END"
+        text = _stripped(cell)
+    is_all = {kind for kind, count in found.items() if count == n}
+    if not n:
+        return "CAST(NULL AS DOUBLE)"
+    if "number" in is_all:
+        whole = "whole" in is_all
+        signed, unsigned = whole and "signed" in is_all, whole and "unsigned" in is_all
+        return f"CAST({text} AS {'BIGINT' if signed else 'UBIGINT' if unsigned else 'DOUBLE'})"
+    if "truth" in is_all:
+        return f"lower({text}) = 'true'"
+    if "time" in is_all:
+        return _as_time(text)
+    return _as_instant(text) if "instant" in is_all else cell

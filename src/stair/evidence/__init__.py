@@ -1,0 +1,1 @@
+"""What speaks for a rule, and pictures of it as plain values."""

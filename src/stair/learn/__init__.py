@@ -1,0 +1,1 @@
+"""How rules are found: STAIR in `grow`, L-STAIR in `partition`, the shortest in `distill`."""

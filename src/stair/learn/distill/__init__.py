@@ -1,0 +1,251 @@
+"""Distilled rules: the shortest overlapping rules above the floor, and a default for the rest.
+
+Pool, selection, polish: STAIR's rules and boxes give candidates, the search and an exact choice
+among them the shortest set, and the bounds of what is left are set where they read and hold best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.engines.memory import MemoryEngine
+from stair.learn.distill.cells import cells_of, distinct_rows
+from stair.learn.distill.clock import Clock
+from stair.learn.distill.cover import problem_of
+from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
+from stair.learn.distill.polish import Reader, clauses_of
+from stair.learn.grow import Growth, grow, leaves_of
+from stair.rules.clauses import Clause
+from stair.rules.columns import Column
+from stair.rules.objective import f1, reaches
+from stair.rules.rule_set import Label, Leaf, Rule, RuleSet
+from stair.rules.schema import Schema
+
+__all__ = ["EFFORTS", "Distilled", "Effort", "Further", "distill", "least_outliers"]
+
+# STAIR is grown past the floor by these shares of what is left above it, for a pool of rules.
+PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
+# A rule has at most one clause for each column. Where there are few columns, this many are as good
+# as no limit: the search takes its steps by the limit.
+PLENTY: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What one more rule would add: the rule, how many outliers more it explains, and the score of
+    all rules with it."""
+
+    rule: Rule
+    outliers: float
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """The rules, and how far from the shortest they may be.
+
+    No choice among the `n_candidates` rules that were looked at last is shorter than `bound`; 0
+    where that was not solved.
+    """
+
+    rules: RuleSet
+    score: float
+    bound: int
+    n_candidates: int
+    min_outliers: int
+    relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
+    cut_short: bool  # whether somebody or the clock ended the search before it was done
+    further: Further | None = None
+
+
+def distill(
+    columns: Sequence[Column],
+    values: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    rows: Any,
+    *,
+    classes: tuple[Label, ...],
+    schema: Schema,
+    positive: int | None,
+    weights: NDArray[np.float64] | None = None,
+    min_score: float = 0.8,
+    max_rule_length: int = 10,
+    max_total_length: int | None = None,
+    min_outliers: int | None = None,
+    effort: Effort = "normal",
+    time_limit: float | None = None,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda _: None,
+) -> Distilled:
+    """The shortest rules above the floor for a table of codes.
+
+    `rows` is the same table as rules read it: an array, or columns by feature name.
+    """
+    clock = Clock(time_limit, say)
+    max_rule_length = min(max_rule_length, max(len(columns), PLENTY))
+    totals = np.bincount(labels, weights, len(classes))
+    default = int(totals.argmax()) if positive is None else 1 - positive
+    engine = MemoryEngine(columns, values, labels, len(classes), weights)
+    cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
+    past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
+    growth = grow(
+        engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
+        on_step=lambda _: clock.beat(),
+    )  # fmt: skip
+    grown = [
+        _worth_most(leaves_of(growth, engine.unit, steps), positive, min_score, default)
+        for steps in _steps_to(growth, past)
+    ]
+    first, places = distinct_rows(cells.codes, labels)
+    times = np.bincount(places)
+    sums = times
+    if engine.whole_weights is not None:
+        sums = np.zeros(len(first), dtype=np.int64)
+        np.add.at(sums, places, engine.whole_weights)
+    wanted = int((labels != default).sum())
+    least = usual = least_outliers(min_outliers, wanted)
+    first_chosen: Chosen | None = None
+    while True:
+        problem = problem_of(
+            replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
+            default=default, positive=positive, min_score=min_score,
+            max_rule_length=max_rule_length, min_outliers=least, times=times,
+        )  # fmt: skip
+        chosen = shortest_set(
+            problem, grown, effort=effort, max_total_length=max_total_length,
+            clock=clock, seed=seed,
+        )  # fmt: skip
+        first_chosen = first_chosen or chosen
+        if chosen.is_enough or min_outliers is not None or max_total_length is not None:
+            break
+        if least == 1:  # of no use: then no rule should be a memory of a row or two
+            least, chosen = usual, first_chosen
+            break
+        least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
+    read = _reader(columns, rows)
+    found = []
+    for rule in chosen.rules:
+        label = problem.labels[rule.label]
+        found.append((label, clauses_of(cells, values, rule.box, labels != label, read)))
+    make = _Maker(rows, labels, weights, classes, schema, positive, default, problem.labels)
+    rules, score = make(found)
+    if not reaches(score, min_score) and max_total_length is None:
+        # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
+        whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
+        plain, plain_score = make(whole)
+        if min_outliers is None and reaches(plain_score, min_score):
+            return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)
+    relaxed = least < usual
+    bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
+    further = None
+    if chosen.further is not None and positive is not None:
+        box = chosen.further.box
+        clauses = clauses_of(cells, values, box, labels != positive, read)
+        more, better = make([*found, (positive, clauses)])
+        added = make.explained(more) - make.explained(rules)
+        if better > score and added > 0:
+            one = next((rule for rule in more if rule.clauses == clauses), None)
+            further = None if one is None else Further(one, added, better)
+    return Distilled(
+        rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short, further
+    )
+
+
+def _reader(columns: Sequence[Column], rows: Any) -> Reader:
+    """A column's values by its name, whether the table is an array or has names."""
+    if not isinstance(rows, np.ndarray):
+        return rows.__getitem__  # type: ignore[no-any-return]
+    place = {column.name: column.attribute for column in columns}
+    return lambda name: rows[:, place[name]]
+
+
+def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:
+    """After how many steps each of these scores was reached; all steps where it was not."""
+    seen = np.maximum.accumulate([step.score for step in growth.steps] or [0.0])
+    return sorted({min(int(np.searchsorted(seen, s, "right")) + 1, growth.kept) for s in scores})
+
+
+def _worth_most(
+    leaves: Sequence[Leaf], positive: int | None, floor: float, default: int
+) -> list[Leaf]:
+    """The leaves that are worth a rule. At F1 = f that is from an outlier share of f/2 on."""
+    found = []
+    for leaf in leaves:
+        if positive is not None:
+            n_outliers = leaf.counts[positive]
+            is_worth = (2 - floor) * n_outliers > floor * (sum(leaf.counts) - n_outliers)
+            leaf = leaf._replace(label=positive if is_worth else default)
+        if leaf.label != default:
+            found.append(leaf)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Maker:
+    """Clauses and classes as a rule set, everything counted from the rules on all rows."""
+
+    rows: Any
+    classes: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+    labels: tuple[Label, ...]
+    schema: Schema
+    positive: int | None
+    default: int
+    order: tuple[int, ...]  # where rules overlap, the first class wins
+
+    def __call__(self, found: Sequence[tuple[int, tuple[Clause, ...]]]) -> tuple[RuleSet, float]:
+        bare = self._set(Rule(clauses, self.labels[k]) for k, clauses in dict.fromkeys(found))
+        covered = bare.covers(self.rows)
+        kept = self._that_add(bare.rules, covered)
+        bare, covered = self._set(bare.rules[k] for k in kept), covered[:, kept]
+        rules = [
+            Rule(rule.clauses, rule.label, tuple(zip(self.labels, self._counts(rows), strict=True)))
+            for rule, rows in zip(bare.rules, covered.T, strict=True)
+        ]
+        place = {self.labels[k]: n for n, k in enumerate(self.order)}
+        rules.sort(key=lambda rule: (place[rule.label], -rule.hits, str(rule)))
+        result = self._set(rules)
+        return result, self._score(result)
+
+    @staticmethod
+    def _that_add(rules: Sequence[Rule], covered: NDArray[np.bool_]) -> list[int]:
+        """The rules less those all of whose rows others with their label cover: wider bounds, or an
+        end before the floor, may leave one within another."""
+        kept = list(range(len(rules)))
+        for k in sorted(kept, key=lambda k: int(covered[:, k].sum())):
+            others = [j for j in kept if j != k and rules[j].label == rules[k].label]
+            if others and covered[covered[:, k]][:, others].any(axis=1).all():
+                kept.remove(k)
+        return kept
+
+    def _set(self, rules: Any) -> RuleSet:
+        totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))
+        outlier = None if self.positive is None else self.labels[self.positive]
+        return RuleSet(
+            tuple(rules), self.labels, self.schema, self.labels[self.default], totals, outlier
+        )
+
+    def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
+        weights = None if self.weights is None else self.weights[rows]
+        counts = np.bincount(self.classes[rows], weights, len(self.labels))
+        return tuple(map(float, counts))
+
+    def explained(self, rules: RuleSet) -> float:
+        """The outliers (or their weight) that some rule covers."""
+        assert self.positive is not None
+        return self._counts(rules.assign(self.rows) >= 0)[self.positive]
+
+    def _score(self, rules: RuleSet) -> float:
+        place = {label: k for k, label in enumerate(self.labels)}
+        named = [place[rule.label] for rule in rules.rules] + [self.default]
+        predicted = np.array(named)[rules.assign(self.rows)]
+        if self.positive is None:
+            right = self._counts(predicted == self.classes)
+            return sum(right) / sum(rules.totals)
+        called = self._counts(predicted == self.positive)
+        return f1(called[self.positive], sum(called), rules.totals[self.positive])

@@ -1,0 +1,187 @@
+"""A table cut into bins: the space in which boxes are looked for.
+
+The best interval for an outlier rule begins and ends at an outlier's value. So all neighbouring
+values without an outlier fall into one bin, and nothing is lost by it. A missing value has a bin
+of its own, the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.rules.clauses import Clause, Interval, Period
+from stair.rules.columns import Categories, Column, Sides
+
+# Past this many bins, neighbours with few outliers are put together.
+MOST_BINS: Final = 4096
+
+# So many values of a list count as one attribute, so many more as another, and so on.
+VALUES_AN_ATTRIBUTE: Final = 4
+
+Run: TypeAlias = tuple[int, int, bool]  # first and last bin, and whether missing values belong
+Bins: TypeAlias = Run | frozenset[int]  # a run of an ordered column, a set of categories
+Box: TypeAlias = dict[int, Bins]  # by column; never changed once made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Rows as bin numbers, and what the bins mean."""
+
+    columns: tuple[Column, ...]
+    codes: NDArray[np.uint16]  # rows × columns
+    n_bins: NDArray[np.int32]
+    has_missing: NDArray[np.bool_]
+    # The least and the largest value of each bin, missing left out; NaN for unlike categories.
+    smallest: tuple[NDArray[np.float64], ...]
+    largest: tuple[NDArray[np.float64], ...]
+
+    @property
+    def is_ordered(self) -> NDArray[np.bool_]:
+        return np.array([column.is_ordered for column in self.columns])
+
+    @property
+    def sides(self) -> NDArray[np.uint8]:
+        return np.array([column.sides for column in self.columns], dtype=np.uint8)
+
+    def allows(self, j: int, bins: Bins) -> bool:
+        """Whether a column's sides allow these bins."""
+        sides = self.columns[j].sides
+        if isinstance(bins, frozenset) or bins[0] > bins[1] or Sides.BETWEEN in sides:
+            return True
+        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
+        return (Sides.UP_TO in sides and bins[0] == 0) or (
+            Sides.MORE_THAN in sides and bins[1] == last
+        )
+
+    def length(self, box: Box) -> int:
+        """How many attributes the box speaks of; a long list of values counts as several."""
+        n_attributes = len({self.columns[j].attribute for j in box})
+        return n_attributes + sum(self._further(j, bins) for j, bins in box.items())
+
+    def _further(self, j: int, bins: Bins) -> int:
+        """What a list of values counts beyond the attribute itself."""
+        if not isinstance(bins, frozenset):
+            return 0
+        has_shared = bool(np.isnan(self.smallest[j][-1:]).any())
+        n_own = len(self.smallest[j]) - has_shared
+        n_inside = sum(k < n_own for k in bins)
+        if has_shared:  # which cannot be named, so that it is on the side that is not listed
+            n_named = n_own - n_inside if n_own in bins else n_inside
+        else:
+            n_named = min(n_inside, n_own - n_inside)
+        return max(0, -(-n_named // VALUES_AN_ATTRIBUTE) - 1)
+
+    def may_say(self, clause: Clause) -> bool:
+        """Whether a clause has no bound that its column does not allow."""
+        if not isinstance(clause, Interval | Period):
+            return True
+        sides = next(c.sides for c in self.columns if c.name == clause.feature)
+        if clause.only_missing or clause.n_bounds == 0 or Sides.BETWEEN in sides:
+            return True
+        low, high = clause.is_bounded
+        return not (low and high) and (Sides.MORE_THAN if low else Sides.UP_TO) in sides
+
+    def n_bounds(self, j: int, bins: Bins) -> int:
+        """How many bounds a clause has; a list or a word counts as one."""
+        if isinstance(bins, frozenset):
+            return 1
+        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
+        return 2 if 0 < bins[0] <= bins[1] < last else 1
+
+    def table(self, box: Box) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+        """A box as the kernel reads it: its columns, and the bins that each allows."""
+        allowed = np.zeros((len(box), int(self.n_bins.max())), dtype=np.uint8)
+        for row, (j, bins) in zip(allowed, box.items(), strict=True):
+            if isinstance(bins, frozenset):
+                row[list(bins)] = 1
+            else:
+                low, high, missing = bins
+                row[low : high + 1] = 1
+                if self.has_missing[j]:
+                    row[self.n_bins[j] - 1] = missing
+        return np.fromiter(box, np.int32, len(box)), allowed
+
+
+def cells_of(
+    columns: Sequence[Column],
+    values: NDArray[np.float64],
+    is_wanted: NDArray[np.bool_],
+    most_bins: int = MOST_BINS,
+    ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
+) -> Cells:
+    """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
+
+    `ranks` gives the rank of each row's value in a column, missing last, where that is known.
+    """
+    n_rows, n_columns = values.shape
+    codes = np.empty((n_rows, n_columns), dtype=np.uint16, order="F")
+    n_bins = np.empty(n_columns, dtype=np.int32)
+    has_missing = np.zeros(n_columns, dtype=np.bool_)
+    smallest, largest = [], []
+    for j, column in enumerate(columns):
+        places = _ranks(values[:, j]) if ranks is None else ranks(j)
+        n_places = int(places.max()) + 1 if n_rows else 0
+        distinct = np.empty(n_places)
+        distinct[places] = values[:, j]
+        has_missing[j] = n_places > 0 and np.isnan(distinct[-1])
+        distinct = distinct[: n_places - has_missing[j]]
+        wanted = np.bincount(places[is_wanted], minlength=n_places)[: len(distinct)]
+        if column.is_ordered:
+            bins = _bins(wanted, most_bins)
+            first = np.flatnonzero(np.diff(bins, prepend=-1))
+            smallest.append(distinct[first])
+            largest.append(
+                distinct[np.append(first[1:] - 1, len(distinct) - 1)] if len(first) else distinct
+            )
+        else:
+            bins = np.arange(len(distinct))
+            smallest.append(distinct.copy())
+            if isinstance(column, Categories) and column.has_others:  # the last, without a name
+                smallest[-1][distinct == len(column.values)] = np.nan
+            largest.append(smallest[-1])
+        n_bins[j] = len(smallest[-1]) + has_missing[j]
+        codes[:, j] = np.append(bins, len(smallest[-1])).astype(np.uint16)[places]
+    return Cells(tuple(columns), codes, n_bins, has_missing, tuple(smallest), tuple(largest))
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    return np.unique(values, return_inverse=True)[1]
+
+
+def distinct_rows(
+    codes: NDArray[np.uint16], labels: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows that are equal in all cells and in class are one: the first of each, in the order of
+    the table, and to which of these every row belongs."""
+    columns = [*codes.T, labels]
+    # A row as one number; the odds that unlike rows get the same are nil, and are looked at.
+    keys = np.zeros(len(labels), dtype=np.uint64)
+    for column, factor in zip(
+        columns, np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64), strict=True
+    ):
+        keys += column.astype(np.uint64) * factor
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    same = first[places]
+    if not all(np.array_equal(column, column[same]) for column in columns):
+        table = np.column_stack(columns)
+        _, first, places = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[places]
+
+
+def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
+    """The bin of each distinct value, from the wanted rows that have it."""
+    begins = np.ones(len(wanted), dtype=np.bool_)
+    begins[1:] = (wanted[1:] > 0) | (wanted[:-1] > 0)
+    bins = np.cumsum(begins) - 1
+    if len(bins) and bins[-1] >= most:
+        share = np.cumsum(wanted) * (most - 1) / wanted.sum()
+        bins = np.unique(share.astype(np.intp), return_inverse=True)[1]
+    return bins

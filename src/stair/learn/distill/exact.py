@@ -1,0 +1,213 @@
+"""The exact choice among candidate rules, and a bound that no choice among them can beat.
+
+Covered outliers and inliers become variables of a linear programme: an outlier counts if a chosen
+rule covers it, an inlier counts against as soon as one does. HiGHS solves it, through scipy. Rows
+that the same candidates cover are one variable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.learn.distill.cover import Placed, Problem
+from stair.learn.distill.quiet import quiet_solver
+
+# Candidates that cover more rows than this together are too many for a bound in a second or two.
+MOST_ROWS: Final = 60_000
+MOST_RULES: Final = 1500
+# The exact search looks at so many nodes, so that it ends at the same place everywhere.
+MOST_NODES: Final = 200
+TOLERANCE: Final = 1e-6  # of the solver
+# So many of its answers may turn out not to hold before what there is stays.
+MOST_ANSWERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The shortest set that was found (None where none is shorter), and the lower bound."""
+
+    rules: tuple[Placed, ...] | None
+    bound: int
+    n_candidates: int
+
+
+def choose(
+    problem: Problem,
+    candidates: Sequence[Placed],
+    length: int,
+    seconds: float | None = None,
+    most_entries: int = 6_000,
+) -> Choice | None:
+    """The shortest set among the candidates, to be shorter than `length`; None if not solved.
+
+    A programme with more entries than `most_entries` gets a bound, but no exact choice.
+    """
+    if len(problem.labels) > 1 or not candidates:
+        return None
+    from scipy.optimize import linprog
+
+    n_rules = len(candidates)
+    cost, matrix, limits = _programme(problem, candidates)
+    options = {} if seconds is None else {"time_limit": max(seconds, 0.0)}
+    with quiet_solver():
+        done = linprog(
+            cost, A_ub=matrix, b_ub=limits, bounds=(0, 1), method="highs", options=options
+        )
+    if done.status != 0:
+        return None
+    bound = math.ceil(done.fun - TOLERANCE)
+    if bound >= length or matrix.nnz > most_entries:
+        return Choice(None, min(bound, length), n_rules)
+    return _exactly(problem, candidates, length, bound, (cost, matrix, limits), options)
+
+
+def _exactly(
+    problem: Problem,
+    candidates: Sequence[Placed],
+    length: int,
+    bound: int,
+    programme: tuple[NDArray[np.float64], Any, NDArray[np.float64]],
+    options: dict[str, float],
+) -> Choice:
+    """The choice in whole numbers. The solver's own are only nearly whole, so each of its answers
+    is counted anew; one that is not above the floor is forbidden, and another asked for."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    cost, matrix, limits = programme
+    n_rules = len(candidates)
+    constraints = [
+        LinearConstraint(matrix, -np.inf, limits),
+        LinearConstraint(cost[None, :], 0, length - 1),
+    ]
+    for _ in range(MOST_ANSWERS):
+        with quiet_solver():
+            exact = milp(
+                cost,
+                integrality=np.arange(len(cost)) < n_rules,
+                bounds=Bounds(0, 1),
+                constraints=constraints,
+                options={**options, "node_limit": MOST_NODES},
+            )
+        if exact.status == 2:  # none is shorter: what we have is the shortest of all
+            return Choice(None, length, n_rules)
+        if exact.mip_dual_bound is not None and math.isfinite(exact.mip_dual_bound):
+            bound = max(bound, math.ceil(exact.mip_dual_bound - TOLERANCE))
+        if exact.x is None:
+            break
+        taken = exact.x[:n_rules] > 0.5
+        chosen = tuple(r for r, is_taken in zip(candidates, taken, strict=True) if is_taken)
+        if worth_of(problem, chosen) > problem.floor and sum(r.length for r in chosen) < length:
+            return Choice(chosen, min(bound, length), n_rules)
+        others = np.zeros((1, len(cost)))  # differ from it in at least one rule
+        others[0, :n_rules] = np.where(taken, -1.0, 1.0)
+        constraints.append(LinearConstraint(others, 1.0 - taken.sum(), np.inf))
+    return Choice(None, min(bound, length), n_rules)
+
+
+def worth_of(problem: Problem, rules: Sequence[Placed]) -> int:
+    """What rules of one label are worth together, counted row by row."""
+    covered = np.zeros(len(problem.classes), dtype=np.bool_)
+    for rule in rules:
+        covered[rule.rows] = True
+    worth = np.where(covered, problem.worth[problem.classes, 0], problem.worth[problem.classes, -1])
+    return int((worth * problem.weights).sum())
+
+
+def _programme(
+    problem: Problem, candidates: Sequence[Placed]
+) -> tuple[NDArray[np.float64], Any, NDArray[np.float64]]:
+    """Costs, matrix and limits: rules first, then groups of rows; matrix · x ≤ limits.
+
+    An outlier group is covered only if a rule of it is chosen, y_g ≤ Σ z_r; an inlier group is as
+    soon as one is, y_g ≥ z_r for each r; and the worth of what is covered is above the floor.
+    """
+    from scipy.sparse import coo_array
+
+    rule, group, worth = _groups(problem, candidates)
+    unit = int(np.gcd.reduce(worth))
+    worth = worth // unit
+    n_rules, n_groups = len(candidates), len(worth)
+    is_gain = worth[group] > 0
+    gains, losses = np.flatnonzero(worth > 0), np.flatnonzero(~is_gain)
+    place = np.cumsum(worth > 0) - 1
+    each = len(gains) + np.arange(len(losses))
+    last = len(gains) + len(losses)
+    parts: list[tuple[NDArray[np.intp], NDArray[np.intp], Any]] = [
+        (place[group[is_gain]], rule[is_gain], -1.0),
+        (place[gains], n_rules + gains, 1.0),
+        (each, rule[losses], 1.0),
+        (each, n_rules + group[losses], -1.0),
+        (np.full(n_groups, last), n_rules + np.arange(n_groups), -worth.astype(np.float64)),
+    ]
+    entries = np.concatenate([np.broadcast_to(value, len(row)) for row, _, value in parts])
+    rows, columns = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    matrix = coo_array((entries, (rows, columns)), shape=(last + 1, n_rules + n_groups)).tocsc()
+    limits = np.zeros(last + 1)
+    # Divided by what all of them share: the "+ 1" of "above the floor" must not drown in it.
+    limits[-1] = -((problem.floor - worth_of(problem, ())) // unit + 1)
+    cost = np.concatenate([[float(r.length) for r in candidates], np.zeros(n_groups)])
+    return cost, matrix, limits
+
+
+def candidates_of(
+    problem: Problem, pool: Sequence[Placed], chosen: Sequence[Placed]
+) -> list[Placed]:
+    """As many candidates as an exact choice can take, the best by worth for their length first."""
+    kept = list(chosen)
+    seen = {(frozenset(r.box), r.rows.tobytes()) for r in kept}
+    n_rows = sum(len(r.rows) for r in kept)
+    alone = [_alone(problem, rule) / rule.length for rule in pool]
+    for k in np.argsort(-np.array(alone), kind="stable").tolist() if alone else ():
+        rule = pool[k]
+        key = (frozenset(rule.box), rule.rows.tobytes())
+        if key in seen or rule.hits < problem.min_outliers:
+            continue
+        if len(kept) >= MOST_RULES or n_rows + len(rule.rows) > MOST_ROWS:
+            break
+        seen.add(key)
+        kept.append(rule)
+        n_rows += len(rule.rows)
+    return kept
+
+
+def _alone(problem: Problem, rule: Placed) -> int:
+    """What the rule is worth by itself."""
+    gains = problem.worth[:, rule.label] - problem.worth[:, -1]
+    return int((gains[problem.classes[rule.rows]] * problem.weights[rule.rows]).sum())
+
+
+def _groups(
+    problem: Problem, candidates: Sequence[Placed]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+    """Rows with one class that the same candidates cover, as one: which rule covers which, and
+    what covering it is worth."""
+    rules_of = np.repeat(np.arange(len(candidates)), [len(r.rows) for r in candidates])
+    rows = np.concatenate([r.rows for r in candidates])
+    order = np.lexsort((rules_of, rows))
+    rows, rules_of = rows[order], rules_of[order]
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    signatures: dict[tuple[int, bytes], int] = {}
+    worth: list[int] = []
+    pairs_r: list[NDArray[np.intp]] = []
+    pairs_g: list[int] = []
+    gains = problem.worth[:, 0] - problem.worth[:, -1]
+    for start, stop in zip(starts, np.append(starts[1:], len(rows)), strict=True):
+        row = rows[start]
+        kind = int(problem.classes[row])
+        covering = rules_of[start:stop]
+        key = (int(gains[kind] > 0), covering.tobytes())
+        gain = int(gains[kind] * problem.weights[row])
+        group = signatures.setdefault(key, len(worth))
+        if group == len(worth):
+            worth.append(0)
+            pairs_r.append(covering)
+            pairs_g.append(len(covering))
+        worth[group] += gain
+    groups_of = np.repeat(np.arange(len(worth)), pairs_g)
+    return np.concatenate(pairs_r), groups_of, np.array(worth)

@@ -1,0 +1,218 @@
+"""The search as a whole: starts, turns of search and exact choice, and how long it may take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+
+from stair.learn.distill.boxes import FULL, around, with_clause
+from stair.learn.distill.clock import SHORTENING, Clock
+from stair.learn.distill.cover import Cover, Placed, Problem
+from stair.learn.distill.exact import candidates_of, choose
+from stair.learn.distill.further import has_more, next_rule
+from stair.learn.distill.select import (
+    SHORTEST,
+    Losses,
+    Pace,
+    Pool,
+    climb,
+    construct,
+    redraw,
+    search,
+    settle,
+    shrink,
+)
+from stair.learn.distill.starts import boxes_of
+from stair.rules.rule_set import Leaf
+
+Effort: TypeAlias = Literal["fast", "normal"]
+EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
+
+# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
+# or a tenth of them where there are few.
+MIN_OUTLIERS: Final = 5
+# The part of the budget that is spent at the end on the choice among sets as long.
+SETTLE: Final = 0.06
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How much an effort may look at, and what it spends it on."""
+
+    per_value: int  # work for each value of the table, while it is small
+    base: int  # up to so much
+    more_per_value: int  # and for each value of any table
+    most: int
+    tries: int  # boxes that are begun for each rule of the greedy choice
+    rounds: int  # how often the search and the exact choice take turns
+    entries: int  # of the largest programme for an exact choice
+
+
+_PLANS: Final = {
+    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1, entries=4_000),
+    "normal": _Plan(200_000, 1_000_000_000, 200, 4_000_000_000, tries=6, rounds=2, entries=6_000),
+}
+
+
+class Chosen(NamedTuple):
+    """The shortest set that was found, whether it reaches the floor, and how short it could be."""
+
+    rules: list[Placed]
+    is_enough: bool
+    bound: int = 0
+    n_candidates: int = 0
+    further: Placed | None = None  # a rule that would add most to these
+
+
+def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
+    """The least number of outliers for a rule, where none was asked for."""
+    if min_outliers is not None:
+        return min_outliers
+    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
+
+
+def shortest_set(
+    problem: Problem,
+    grown: Sequence[Sequence[Leaf]],
+    *,
+    effort: Effort,
+    max_total_length: int | None,
+    clock: Clock,
+    seed: int,
+) -> Chosen:
+    """The shortest set of boxes above the floor that the effort finds.
+
+    Rules that cover many outliers are good ones to begin with, also where smaller ones are
+    allowed: those are looked for in the last turn.
+    """
+    plan = _PLANS[effort]
+    cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
+    size = problem.cells.codes.size
+    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
+    pace = Pace(cover, min(budget, plan.most), clock)
+    n_wanted = int(problem.times[problem.classes != problem.default].sum())
+    usual = max(problem.min_outliers, least_outliers(None, n_wanted))
+
+    shortest = math.inf
+
+    def tell(length: int) -> None:
+        nonlocal shortest
+        if cover.is_enough() and length < shortest:
+            shortest = length
+            clock.say(f"{SHORTENING} {length}")
+
+    n_columns = len(problem.cells.columns)
+    single = None if cover.is_enough() else _single_clause(cover)
+    if single is not None and single.length == 1:
+        cover.add(single)
+        return Chosen(cover.rules, True, 1, n_columns, _further(cover, random, pool, usual))
+    for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
+        if single is not None:
+            pool.remember(single)
+        _start(cover, grown, random, pool, plan, pace, tell)
+        if cover.is_enough():
+            break
+    tell(cover.length)
+    pace.found_shorter()
+    # Where no single clause is enough, two are the shortest there can be.
+    is_shortest = single is None and cover.is_enough() and cover.length == 2
+    bound, n_candidates = (2, n_columns) if is_shortest else (0, 0)
+    for turn in range(1, plan.rounds + 1):
+        if not cover.is_enough() or cover.length <= SHORTEST:
+            break
+        if turn == plan.rounds:
+            cover.least = problem.min_outliers
+        search(cover, random, pool, pace, turn / plan.rounds, tell)
+        candidates = candidates_of(problem, pool.rules, cover.rules)
+        clock.say(f"{SHORTENING} {shortest}, choosing among {len(candidates)} rules")
+        left = clock.seconds_left()
+        choice = choose(problem, candidates, cover.length, left, plan.entries)
+        if choice is not None:
+            bound, n_candidates = choice.bound, choice.n_candidates
+            if choice.rules is not None:
+                cover.become(choice.rules)
+                pace.found_shorter()
+                tell(cover.length)
+    if cover.is_enough() and cover.rules:
+        settle(cover, random, pool, pace, SETTLE)
+    _cut(cover, max_total_length)
+    further = _further(cover, random, pool, usual)
+    return Chosen(list(cover.rules), cover.is_enough(), bound, n_candidates, further)
+
+
+def _further(cover: Cover, random: np.random.Generator, pool: Pool, least: int) -> Placed | None:
+    """What one more rule would be, where the floor is reached and enough outliers are left."""
+    cover.least = least
+    return next_rule(cover, random, pool) if cover.is_enough() and has_more(cover) else None
+
+
+def _single_clause(cover: Cover) -> Placed | None:
+    """A clause that reaches the floor by itself, where there is one: one look at each column. A
+    long list of values counts as more than one attribute: others go first."""
+    best: Placed | None = None
+    for label in range(len(cover.problem.labels)):
+        cover.aim_at(label)
+        found = around(cover, {})
+        gains = found.sums[-1] // FULL
+        for column in np.argsort(-gains, kind="stable").tolist():
+            if cover.value + gains[column] <= cover.problem.floor:
+                break
+            rule = cover.place(with_clause(cover, {}, column, found, -1))
+            if rule.hits >= cover.least and (best is None or rule.length < best.length):
+                best = rule
+                if rule.length == 1:
+                    return rule
+    return best
+
+
+def _start(
+    cover: Cover,
+    grown: Sequence[Sequence[Leaf]],
+    random: np.random.Generator,
+    pool: Pool,
+    plan: _Plan,
+    pace: Pace,
+    tell: Callable[[int], None],
+) -> None:
+    """The shortest of several first sets: STAIR's rules at several floors, and boxes."""
+    starts = []
+    for leaves in (*grown, None):
+        cover.become([])
+        if leaves is None:
+            construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
+        else:
+            _take_leaves(cover, leaves, pool)
+        if not cover.is_enough():
+            climb(cover, random, pool, pace, 0.5)
+        redraw(cover, list(cover.rules))
+        if cover.is_enough():
+            shrink(cover, tell)
+        rank = cover.length if cover.is_enough() else -cover.value
+        starts.append(((not cover.is_enough(), rank), list(cover.rules)))
+        if cover.is_enough() and cover.length <= SHORTEST:
+            break
+    cover.become(min(starts, key=lambda start: start[0])[1])
+
+
+def _cut(cover: Cover, most: int | None) -> None:
+    """Let go what costs least, down to a total length that somebody asked for."""
+    losses = Losses(cover)
+    while most is not None and cover.length > most:
+        losses.drop()
+    if most is not None:
+        redraw(cover, list(cover.rules))
+
+
+def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
+    """STAIR's own rules, those that cover enough outliers."""
+    problem = cover.problem
+    for box, label in boxes_of(problem.cells, leaves):
+        cover.aim_at(problem.labels.index(label))
+        rule = cover.place(box)
+        if rule.hits >= cover.least:
+            cover.add(rule)
+            pool.remember(rule)

@@ -1,0 +1,1 @@
+"""What a rule is: clauses, rules, the schema they were learned with, and what they cover."""

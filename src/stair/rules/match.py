@@ -1,0 +1,127 @@
+"""Which rules cover which rows, for all rules at once.
+
+Each attribute's bounds cut its values into cells. For each cell we know, as packed bits, which
+rules allow it; a row's rules are the AND over the attributes. That costs a look-up per row and
+attribute in place of a comparison per row and clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.rules.clauses import Clause
+
+Bits = NDArray[np.uint64]
+
+# Rows handled at once: the bits of a block stay in the processor's cache.
+BLOCK = 1 << 14
+
+
+class Conjunction(Protocol):
+    """Anything that is an AND of clauses: a rule."""
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]: ...
+
+
+class Repeated(NamedTuple):
+    """A column of few different values: each of them, and for each row its place among them."""
+
+    values: NDArray[Any]
+    places: NDArray[Any]
+
+
+Column: TypeAlias = Callable[[str], NDArray[Any] | Repeated]  # a column by its name
+
+
+def blocks_of_bits(
+    rules: Sequence[Conjunction], column: Column, n_rows: int
+) -> Iterator[tuple[slice, Bits]]:
+    """For each block of rows: a row of packed bits per table row, bit r set where rule r covers."""
+    everything = _pack(np.ones((1, len(rules)), dtype=np.bool_))[0]
+    lookups = [
+        (np.asarray(cell), table)
+        for cell, table in (_lookup(group, rules, column) for group in _groups(rules))
+    ]
+    for start in range(0, n_rows, BLOCK):
+        block = slice(start, min(start + BLOCK, n_rows))
+        bits = np.tile(everything, (block.stop - block.start, 1))
+        for cell, table in lookups:
+            bits &= table[cell[block]]
+        yield block, bits
+
+
+def first_match(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.intp]:
+    """The first rule that covers each row, or −1."""
+    result = np.empty(n_rows, dtype=np.intp)
+    for block, bits in blocks_of_bits(rules, column, n_rows):
+        result[block] = first_of(bits)
+    return result
+
+
+def first_of(bits: Bits) -> NDArray[np.intp]:
+    """The place of the first bit that is set in each row, or −1."""
+    result = np.full(len(bits), -1, dtype=np.intp)
+    for word in range(bits.shape[1] - 1, -1, -1):
+        here = bits[:, word]
+        found = here != 0
+        lowest = here & (~here + np.uint64(1))
+        place = np.bitwise_count(lowest - np.uint64(1)).astype(np.intp) + 64 * word
+        result[found] = place[found]
+    return result
+
+
+def all_matches(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.bool_]:
+    """A (rows × rules) matrix of what covers what."""
+    result = np.empty((n_rows, len(rules)), dtype=np.bool_)
+    for block, bits in blocks_of_bits(rules, column, n_rows):
+        result[block] = unpacked(bits, len(rules))
+    return result
+
+
+def unpacked(bits: Bits, n_rules: int) -> NDArray[np.bool_]:
+    """Packed bits as booleans (rows × rules)."""
+    flat = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")
+    return flat[:, :n_rules].view(np.bool_)
+
+
+Group = tuple[tuple[str, ...], list[tuple[int, Clause]]]
+
+
+def _groups(rules: Sequence[Conjunction]) -> list[Group]:
+    """The clauses of all rules, by what can be looked up together."""
+    groups: dict[tuple[str, ...], list[tuple[int, Clause]]] = {}
+    for number, rule in enumerate(rules):
+        for clause in rule.clauses:
+            groups.setdefault(clause.group, []).append((number, clause))
+    return list(groups.items())
+
+
+def _lookup(
+    group: Group, rules: Sequence[Conjunction], column: Column
+) -> tuple[NDArray[np.intp], Bits]:
+    """The cell of each row, and for each cell the packed rules that it leaves possible."""
+    _, members = group
+    clauses = [clause for _, clause in members]
+    kind: Any = type(clauses[0])  # a group has clauses of one kind
+    here = column(clauses[0].feature)
+    cell, allowed = kind.cells(clauses, here.values if isinstance(here, Repeated) else here)
+    if isinstance(here, Repeated):
+        cell = cell[here.places]
+    possible = np.ones((len(rules), allowed.shape[1]), dtype=np.bool_)
+    for (number, _), row in zip(members, allowed, strict=True):
+        possible[number] &= row
+    return cell, _pack(possible.T)
+
+
+def _pack(flags: NDArray[np.bool_]) -> Bits:
+    """Booleans (rows × rules) as 64-bit words (rows × words)."""
+    n_rows, n_rules = flags.shape
+    words = max(1, -(-n_rules // 64))
+    padded = np.zeros((n_rows, words * 64), dtype=np.bool_)
+    padded[:, :n_rules] = flags
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)

@@ -1,0 +1,389 @@
+"""Rules as values: what a rule is, what it covers, what it predicts and why.
+
+A rule is immutable data, never a string and never a tree node. A rule set carries the schema that
+it was learned with, and reads whatever it is asked about by that schema.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.errors import StairError, folded
+from stair.rules import notebook
+from stair.rules.clauses import (
+    Among,
+    Clause,
+    Interval,
+    Mentions,
+    Period,
+    clause_in_words,
+    objection,
+    reason,
+    side_by_side,
+)
+from stair.rules.figures import fine_percent
+from stair.rules.match import all_matches, first_match
+from stair.rules.schema import Schema, Values
+
+Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
+
+__all__ = [
+    "Among",
+    "Clause",
+    "Explanation",
+    "Interval",
+    "Mentions",
+    "Period",
+    "Rule",
+    "RuleSet",
+]
+
+
+# Rules that a notebook shows of a set.
+MOST_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rule:
+    """A conjunction of clauses with a label, and the training rows of each class it covers."""
+
+    clauses: tuple[Clause, ...]
+    label: Label
+    counts: tuple[tuple[Label, float], ...] = field(default=(), repr=False)
+
+    @property
+    def length(self) -> int:
+        """L(r): the number of distinct attributes. Two bounds on one attribute are one clause."""
+        return len({clause.attribute for clause in self.clauses})
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __bool__(self) -> bool:
+        return True  # a rule without clauses is still a rule
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(clause.feature for clause in self.clauses))
+
+    @property
+    def rows(self) -> float:
+        """Training rows (or their weight) that the rule covers."""
+        return sum(count for _, count in self.counts)
+
+    @property
+    def hits(self) -> float:
+        """Those among them that have the rule's own label."""
+        return sum(count for label, count in self.counts if label == self.label)
+
+    @property
+    def precision(self) -> float:
+        """How often the rule is right; NaN where it covers nothing."""
+        return self.hits / self.rows if self.rows else float("nan")
+
+    def covers(self, X: Any, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
+        """Which rows of a table the rule covers; an array needs the names of its columns.
+
+        What the columns are is told from the clauses; a `RuleSet` knows it.
+        """
+        names = self.features if features is None else tuple(features)
+        if features is None and isinstance(X, np.ndarray | list | tuple):
+            raise StairError("an array has no column names; pass features=[...]")
+        schema = Schema.of_clauses(names, self.clauses)
+        return RuleSet((self,), (self.label,), schema, self.label, (0.0,)).covers(X)[:, 0]
+
+    def __str__(self) -> str:
+        return " and ".join(side_by_side([*map(str, self.clauses)])) or "everything"
+
+    def in_words(self) -> str:
+        """For people to read: as `str`, with thousands separated."""
+        texts = [*map(clause_in_words, self.clauses)]
+        return " and ".join(side_by_side(texts)) or "everything"
+
+    def __repr__(self) -> str:
+        return f"Rule({self} -> {self.label})"
+
+    def _repr_html_(self) -> str:
+        figures = ""
+        if self.rows:
+            figures = (
+                f"{self.rows:,.6g} row{'s' * (self.rows != 1)}, {_share(self.precision)} right"
+            )
+        texts = side_by_side([*map(clause_in_words, self.clauses)])
+        return notebook.sentence(texts, str(self.label), figures)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation:
+    """Why one row got its label.
+
+    `number` counts the rules from 1, None where no rule covers the row. For a row that is no
+    outlier, `nearest` is the outlier rule that it misses by the fewest clauses, and `misses` says
+    which ones.
+    """
+
+    label: Label
+    name: str
+    number: int | None
+    reasons: tuple[str, ...]
+    nearest: int | None = None
+    misses: tuple[str, ...] = ()
+    partition: str = ""  # where the rules are local
+
+    def __str__(self) -> str:
+        reasons = "; ".join(self.reasons) or "it covers all"
+        text = f"{self._verdict()}." if self.number is None else f"{self._verdict()}: {reasons}."
+        return f"{text} {self._nearest()}." if self.nearest is not None else text
+
+    def _verdict(self) -> str:
+        who = self.name[:1].upper() + self.name[1:]
+        if self.partition:
+            who = f"{who} in {self.partition}"
+        return (
+            f"{who}: no rule covers it" if self.number is None else f"{who} by rule {self.number}"
+        )
+
+    def _nearest(self) -> str:
+        return f"Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}"
+
+    def __repr__(self) -> str:
+        return f"Explanation({self})"
+
+    def _repr_html_(self) -> str:
+        nearest = () if self.nearest is None else (self._nearest(),)
+        return notebook.listed(self._verdict(), (*self.reasons, *nearest))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleSet:
+    """Rules over the fields of `schema`; a row that no rule covers gets the `default` label.
+
+    The rules of STAIR are disjoint and cover every training row. `positive` is the outlier
+    class, or None where there are more than two classes; `totals` are the training rows (or
+    weights) of each class. Where names are given in place of a schema, what they are is told from
+    the clauses.
+    """
+
+    rules: tuple[Rule, ...]
+    classes: tuple[Label, ...]
+    schema: Schema
+    default: Label
+    totals: tuple[float, ...]
+    positive: Label | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.schema
+        if not isinstance(given, Schema):
+            clauses = (clause for rule in self.rules for clause in rule.clauses)
+            object.__setattr__(self, "schema", Schema.of_clauses(given, clauses))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return self.schema.names
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The names of the fields that must be known to label a row."""
+        return frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+
+    def read(self, table: Any) -> Values:
+        """What the rules need of a table of any kind, as they compare it."""
+        return self.schema.read(table, self.used)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Any:
+        return iter(self.rules)
+
+    def __getitem__(self, number: int) -> Rule:
+        return self.rules[number]
+
+    def place_of(self, rule: int | Rule) -> int:
+        """Where a rule stands in `rules`, given itself or by its number, which counts from 1."""
+        if isinstance(rule, Rule):
+            if rule not in self.rules:
+                raise StairError(f"{rule} is none of these rules")
+            return self.rules.index(rule)
+        if isinstance(rule, bool) or not 1 <= rule <= len(self.rules):
+            raise StairError(f"there are rules 1 to {len(self.rules)}, but not {rule!r}")
+        return int(rule) - 1
+
+    @property
+    def total_length(self) -> int:
+        """Σ L(r) over all rules: the headline figure, the shorter the better."""
+        return sum(rule.length for rule in self.rules)
+
+    @property
+    def n_bounds(self) -> int:
+        """How many numbers and values a person has to read in all rules."""
+        return sum(clause.n_bounds for rule in self.rules for clause in rule.clauses)
+
+    @property
+    def longest(self) -> int:
+        return max((rule.length for rule in self.rules), default=0)
+
+    @property
+    def outlier_rules(self) -> tuple[Rule, ...]:
+        """The rules of the outlier class; all rules where there is no such class."""
+        if self.positive is None:
+            return self.rules
+        return tuple(rule for rule in self.rules if rule.label == self.positive)
+
+    def share(self, rule: Rule) -> float:
+        """Of all training rows with the rule's label, the part that this rule covers."""
+        total = self.totals[self.classes.index(rule.label)]
+        return rule.hits / total if total else float("nan")
+
+    def label_name(self, label: Label) -> str:
+        """What a person calls this label: outlier and inlier, or the label's own word."""
+        if self.positive is None or isinstance(label, str):
+            return str(label)
+        return "outlier" if label == self.positive else "inlier"
+
+    def assign(self, X: Any) -> NDArray[np.intp]:
+        """The number of the first rule that covers each row, −1 where none does."""
+        values = self.read(X)
+        return first_match(self.rules, values.__getitem__, values.n_rows)
+
+    def covers(self, X: Any) -> NDArray[np.bool_]:
+        """A (rows × rules) matrix: which rule covers which row."""
+        values = self.read(X)
+        return all_matches(self.rules, values.__getitem__, values.n_rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label of each row."""
+        return self.labels_of(self.assign(X))
+
+    def labels_of(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        """The labels of rule numbers, where −1 stands for the default."""
+        labels = np.array([*(rule.label for rule in self.rules), self.default])
+        return labels[numbers]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The share of each class among the training rows of the rule that covers the row."""
+        shares = np.zeros((len(self.rules) + 1, len(self.classes)))
+        for number, rule in enumerate(self.rules):
+            counts = dict(rule.counts)
+            shares[number] = [counts.get(label, 0.0) for label in self.classes]
+            if not rule.rows:
+                shares[number, self.classes.index(rule.label)] = 1.0
+        shares[-1, self.classes.index(self.default)] = 1.0
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares[self.assign(X)]
+
+    def explain(self, row: Any) -> Explanation:
+        """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
+        values = self.read(one_row(row, self.schema))
+        matches = np.flatnonzero(all_matches(self.rules, values.__getitem__, 1)[0])
+        number, label = None, self.default
+        reasons: tuple[str, ...] = ()
+        if matches.size:
+            number = int(matches[0]) + 1
+            rule = self.rules[number - 1]
+            label = rule.label
+            reasons = tuple(reason(c, _plain(values[c.feature][0])) for c in rule.clauses)
+        nearest, misses = (None, ()) if label == self.positive else self._nearest(values)
+        return Explanation(label, self.label_name(label), number, reasons, nearest, misses)
+
+    def _nearest(self, values: Values) -> tuple[int | None, tuple[str, ...]]:
+        """The outlier rule with the fewest clauses that the row does not meet, and those."""
+        failing = [
+            (number, [c for c in rule.clauses if not c.covers(values[c.feature])[0]])
+            for number, rule in enumerate(self.rules, start=1)
+            if self.positive is not None and rule.label == self.positive
+        ]
+        if not failing:
+            return None, ()
+        number, clauses = min(failing, key=lambda pair: len(pair[1]))
+        return number, tuple(objection(c, _plain(values[c.feature][0])) for c in clauses)
+
+    def __str__(self) -> str:
+        lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
+        return "\n".join([*lines, f"otherwise → {self.label_name(self.default)}"])
+
+    def _size(self) -> str:
+        n = len(self.rules)
+        return (
+            f"{n:,} rule{'s' * (n != 1)}, total length {self.total_length:,}, "
+            f"{self.n_bounds:,} bound{'s' * (self.n_bounds != 1)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._size()}; otherwise {self.label_name(self.default)})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(k), rule.in_words(), str(self.label_name(rule.label)), f"{rule.rows:,.6g}",
+             _share(rule.precision))
+            for k, rule in enumerate(self.rules[:MOST_SHOWN], start=1)
+        ]  # fmt: skip
+        more = len(self.rules) - len(rows)
+        rows += [("", f"{more:,} more", "", "", "")] if more else []
+        rows.append(("", "everything else", str(self.label_name(self.default)), "", ""))
+        return notebook.table(self._size(), ("", "rows where …", "label", "rows", "right"), rows, 3)
+
+
+class Leaf(NamedTuple):
+    """A rule before its label has a name: clauses, class index, weight of each class."""
+
+    clauses: tuple[Clause, ...]
+    label: int
+    counts: tuple[float, ...]
+
+
+def rule_set_of(
+    leaves: Sequence[Leaf],
+    classes: tuple[Label, ...],
+    schema: Schema,
+    default: int,
+    positive: int | None,
+) -> RuleSet:
+    """Leaves that cover all rows, as rules: outlier rules first, and the largest first."""
+    ordered = sorted(leaves, key=lambda leaf: (leaf.label != positive, -leaf.counts[leaf.label]))
+    rules = [
+        Rule(leaf.clauses, classes[leaf.label], (*zip(classes, leaf.counts, strict=True),))
+        for leaf in ordered
+    ]
+    outlier = None if positive is None else classes[positive]
+    totals = tuple(map(sum, zip(*(leaf.counts for leaf in leaves), strict=True)))
+    return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
+
+
+def one_row(row: Any, schema: Schema) -> Any:
+    """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
+    if isinstance(row, Values):
+        return row
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        is_table = row and all(isinstance(v, np.ndarray) and v.ndim for v in row.values())
+        return row if is_table else [dict(row)]
+    if isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1:
+        names = schema.sources
+        if len(row) != len(names):
+            raise StairError(
+                f"the row has {len(row)} values, expected {len(names)} ({folded(names)}); "
+                "give it as a mapping of names to values"
+            )
+        return [dict(zip(names, row, strict=True))]
+    return row
+
+
+def _share(share: float) -> str:
+    """A share as a person reads it, and nothing where there is none; never rounded up to all."""
+    return "" if math.isnan(share) else fine_percent(share)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

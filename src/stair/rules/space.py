@@ -1,0 +1,187 @@
+"""Where rows lie: the distances that partitions need, from columns of any kind.
+
+Distances need comparable attributes, so numbers and times are scaled robustly, by their median and
+interquartile range, for distances only; the rules stay in the user's own units. Two different
+categories are as far apart as one such range, and so are two texts that share no term. The squared
+distance is divided by the number of attributes: it means the same at 6 and at 57 of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.rules.clauses import Among, Mentions, value_order
+
+Matrix: TypeAlias = NDArray[np.float64]
+
+# A category that few rows have tells little about where rows lie.
+MOST_CATEGORIES = 50
+# Numbers from here on are not centred: the difference of two may be infinite.
+LARGE = 1e307
+# The farthest that a row may lie from the center: squares of it still add up.
+FAR = 1e140
+# A range of less than this is none.
+TINY = 1e-300
+# Rows whose distances are computed at once: what is in between stays in the processor's cache.
+BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One attribute's part in a distance.
+
+    `values` are the categories or terms that count; numbers and times have a center and a scale.
+    """
+
+    feature: str
+    kind: str
+    center: float = 0.0
+    scale: float = 1.0
+    values: tuple[Any, ...] = ()
+
+    @property
+    def width(self) -> int:
+        return len(self.values) if self.kind in ("category", "text") else 1
+
+    def place(self, array: NDArray[Any]) -> Matrix:
+        """Coordinates (rows × width); a missing number lies at the center, and so does an infinite
+        one, from which nothing else is nearer than another."""
+        if self.kind == "category":
+            clauses = [Among(self.feature, (value,)) for value in self.values]
+            cell, allowed = Among.cells(clauses, array)
+            return allowed.T.astype(np.float64)[cell] * math.sqrt(0.5)
+        if self.kind == "text":
+            found = [Mentions(self.feature, term).covers(array) for term in self.values]
+            return np.column_stack(found).astype(np.float64) / math.sqrt(len(found))
+        if self.kind == "time":
+            times = np.asarray(array, dtype="datetime64[us]")
+            numbers = times.astype(np.int64).astype(np.float64)
+            numbers[np.isnat(times)] = math.nan
+        else:
+            numbers = np.asarray(array, dtype=np.float64)
+        with np.errstate(over="ignore"):  # as far as numbers go is far enough
+            placed = np.nan_to_num((numbers - self.center) / self.scale)
+        placed[np.isinf(numbers)] = 0.0
+        return placed[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All attributes together."""
+
+    axes: tuple[Axis, ...]
+
+    def place(self, column: Callable[[str], NDArray[Any]]) -> Matrix:
+        """The coordinates of rows, such that squared distances are means over the attributes."""
+        parts = [axis.place(column(axis.feature)) for axis in self.axes]
+        return np.column_stack(parts) / math.sqrt(len(self.axes))
+
+    def distances(self, places: Matrix, centers: Matrix) -> Matrix:
+        """Squared, from each row to each center, added up attribute by attribute.
+
+        The order of the sum is part of its meaning: SQL and the other endings add up in the same
+        order, and so find the same nearest center to the last bit, ties included.
+        """
+        found = np.zeros((len(places), len(centers)))
+        for k, center in enumerate(centers):
+            start = 0
+            for axis in self.axes:
+                part = np.zeros(len(places))
+                with np.errstate(over="ignore"):  # beyond 1e154 every center is infinitely far
+                    for j in range(start, start + axis.width):
+                        part += (places[:, j] - center[j]) ** 2
+                found[:, k] += part
+                start += axis.width
+        return found
+
+
+def space_of(
+    features: Sequence[tuple[str, str]],
+    column: Callable[[str], NDArray[Any]],
+    terms: Callable[[str], tuple[str, ...]],
+) -> Space:
+    """The space of some features (name and kind), scaled by the rows that are there."""
+    axes = []
+    for name, kind in features:
+        if kind == "category":
+            listed = [v for v in column(name).tolist() if v is not None]
+            counts: dict[Any, int] = {}
+            for value in listed:
+                counts[value] = counts.get(value, 0) + 1
+            common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]
+            if common:
+                axes.append(Axis(name, kind, values=tuple(common)))
+        elif kind == "text":
+            if terms(name):
+                axes.append(Axis(name, kind, values=terms(name)))
+        else:
+            axes.append(_scaled(name, kind, column(name)))
+    return Space(tuple(axes))
+
+
+def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
+    """A number or time by its median and interquartile range; one that is as good as zero scales
+    by 1: libraries divide by multiplying with the inverse, which is infinite for the least ones."""
+    plain = Axis(name, kind).place(array)[:, 0]
+    if kind == "time":
+        gone = np.isnat(array)
+    else:
+        gone = ~np.isfinite(np.asarray(array, dtype=np.float64))
+    seen = plain[~gone]
+    if not seen.size:
+        return Axis(name, kind)
+    peak = float(np.abs(seen).max())
+    if peak > LARGE:  # no difference may be infinite, and no square of one
+        low, high = 2.0 * np.percentile(seen / 4.0, [25, 75])
+        center = 0.0
+    else:
+        low, center, high = np.percentile(seen, [25, 50, 75])
+    scale = float(high - low)
+    return Axis(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
+
+
+def squared_distances(places: Matrix, centers: Matrix) -> Matrix:
+    """From each row to each center; fastest where the coordinates lie column by column."""
+    found = np.empty((len(centers), len(places)))
+    for start in range(0, len(places), BLOCK):
+        block = places[start : start + BLOCK]
+        for k, center in enumerate(centers):
+            found[k, start : start + BLOCK] = _sum_of_squares(block, center, 0, len(center))
+    return found.T
+
+
+def _sum_of_squares(places: Matrix, center: Matrix, start: int, stop: int) -> Matrix:
+    """Of the differences in some coordinates, added up as NumPy adds up a row of numbers: in eight
+    parts, halved where there are many. The order shows in the last digit, which may decide."""
+
+    def square(j: int) -> Matrix:
+        difference: Matrix = places[:, j] - center[j]
+        difference *= difference
+        return difference
+
+    n = stop - start
+    if n > 128:
+        half = start + n // 2 - n // 2 % 8
+        return _sum_of_squares(places, center, start, half) + _sum_of_squares(
+            places, center, half, stop
+        )
+    if n < 8:
+        rest = start
+        total = np.zeros(len(places))
+    else:
+        parts = [square(j) for j in range(start, start + 8)]
+        rest = start + n // 8 * 8
+        for j in range(start + 8, rest):
+            parts[(j - start) % 8] += square(j)
+        while len(parts) > 1:
+            parts = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
+        (total,) = parts
+    for j in range(rest, stop):
+        total += square(j)
+    return total

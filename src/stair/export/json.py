@@ -13,7 +13,7 @@ from stair.data.zones import UTC
 from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.export.json_reader import parsed, read_rules, shown
-from stair.rules.clauses import Among, Clause, Mentions, Period
+from stair.rules.clauses import Among, Interval, Mentions, Period
 from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field
@@ -200,31 +200,34 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
         "label": rule.label,
         "counts": [count for _, count in rule.counts],
         "words": str(rule),  # for people; never read back
-        "clauses": [_clause_to_json(clause) for clause in rule.clauses],
+        "clauses": [
+            {"feature": clause.feature, **clause.accept(_ClauseToJson())} for clause in rule.clauses
+        ],
     }
 
 
-def _clause_to_json(clause: Clause) -> dict[str, Any]:
-    found: dict[str, Any] = {"feature": clause.feature}
-    if isinstance(clause, Mentions):
-        return {**found, "mentions": clause.term, "present": clause.present}
-    if isinstance(clause, Among):
-        key = "not in" if clause.negated else "in"
-        networks = {"networks_of": clause.of} if clause.of else {}
-        return {**found, key: list(clause.values), "missing": clause.missing, **networks}
-    if isinstance(clause, Period):
-        found["whole_days"] = clause.whole_days
+class _ClauseToJson:
+    """A clause as it stands in a rules file, but for its field."""
+
+    def interval(self, clause: Interval) -> dict[str, Any]:
+        # What other columns have is written as it always was.
+        whole = {"whole": True} if clause.whole else {}
+        if clause.only_missing:
+            return {**whole, "only": "missing numbers", "missing": clause.missing}
+        low, high = clause.bounds
+        return {**whole, "above": low, "up_to": high, "missing": clause.missing}
+
+    def period(self, clause: Period) -> dict[str, Any]:
+        found = {"whole_days": clause.whole_days}
         if clause.only_missing:
             return {**found, "only": "missing times", "missing": clause.missing}
-        bounded = {"after": clause.after, "until": clause.until}
-        free = {Period("").after, Period("").until}
-        for key, time in bounded.items():
-            found[key] = None if time in free else str(time)
-        return {**found, "missing": clause.missing}
-    if clause.whole:  # what other columns have is written as it always was
-        found["whole"] = True
-    if clause.only_missing:
-        return {**found, "only": "missing numbers", "missing": clause.missing}
-    for key, bound in (("above", clause.low), ("up_to", clause.high)):
-        found[key] = bound if math.isfinite(bound) else None
-    return {**found, "missing": clause.missing}
+        after, until = (None if bound is None else str(bound) for bound in clause.bounds)
+        return {**found, "after": after, "until": until, "missing": clause.missing}
+
+    def among(self, clause: Among) -> dict[str, Any]:
+        key = "not in" if clause.negated else "in"
+        networks = {"networks_of": clause.of} if clause.of else {}
+        return {key: list(clause.values), "missing": clause.missing, **networks}
+
+    def mentions(self, clause: Mentions) -> dict[str, Any]:
+        return {"mentions": clause.term, "present": clause.present}

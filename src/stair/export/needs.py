@@ -8,7 +8,6 @@ from typing import Any
 from stair.data.conversion import EXACT, MEASURES, NETWORKS
 from stair.data.zones import UTC
 from stair.errors import StairError, option
-from stair.rules.clauses import Among, Interval
 from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
@@ -43,8 +42,7 @@ def _named(rules: RuleSet) -> Iterator[tuple[str, Any]]:
     """Every category that the rules or their routing name, with its field."""
     for rule in rules.rules:
         for clause in rule.clauses:
-            if isinstance(clause, Among):
-                yield from ((clause.feature, value) for value in clause.values)
+            yield from ((clause.feature, value) for value in clause.categories)
     if isinstance(rules, LocalRuleSet):
         for axis in rules.space.axes:
             if axis.kind == "category":
@@ -89,8 +87,7 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
         (clause.feature, bound)
         for rule in rules.rules
         for clause in rule.clauses
-        if isinstance(clause, Interval)
-        for bound in (clause.low, clause.high)
+        for bound in clause.bounds
         if isinstance(bound, int)
     ]
     centers = []

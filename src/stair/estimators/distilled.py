@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stair.data.conversion import count_fractions
 from stair.errors import StairError
 from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
 from stair.learn.distill import EFFORTS, distill
@@ -28,7 +29,9 @@ class DistilledStair(RuleClassifier):
     min_outliers : int or None
         How many outliers a rule must cover at least. None means 5, or a tenth of all where
         there are fewer than 50, and less where that does not reach the floor. 1 gives the
-        shortest rules there are, drawn around single rows where that pays.
+        shortest rules there are, drawn around single rows where that pays. A row whose sample
+        weight is 3 counts as three, as long as all weights are whole numbers; otherwise a row is
+        one.
     effort : {"normal", "fast"}
         How long to look for shorter rules.
     time_limit : float or None
@@ -112,6 +115,7 @@ class DistilledStair(RuleClassifier):
             schema=table.schema,
             positive=self._positive,
             weights=weights,
+            repeated=weights is not None and not count_fractions(weights),
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             min_outliers=self.min_outliers,

@@ -124,6 +124,10 @@ class Checker:
         self.result.digest = library.digest_of(document)
         if document["rules"]:
             self.result.count("learn", case.method, "with rules")
+        if summary.kinds:
+            self.result.count("learn", "several kinds", "with rules")
+        for form in _forms(document):
+            self.result.count("rules", form, "clauses")
         frame = library.read_frame(data, reading, saved)
         numbers = self._training(summary, saved, document, frame, data)
         self._figures(summary, document, frame)
@@ -570,6 +574,19 @@ def _blame(document: dict[str, Any], table: Table) -> str:
             part = f".{f['part']}" if f.get("part") else ""
             said.append(f"{f['kind']}{part} {learned} from {types.get(source)}")
     return ", ".join(sorted(set(said)))
+
+
+def _forms(document: dict[str, Any]) -> Iterator[str]:
+    """What each clause asks of a column: a network, an hour in a zone, a number by name, and so
+    on."""
+    fields = {f["name"]: f for f in document["fields"]}
+    for rule in document["rules"]:
+        for clause in rule["clauses"]:
+            field = fields[clause["feature"]]
+            zone = " in a zone" if field.get("zone") and field.get("part") else ""
+            named = " by name" if field["kind"] == "number" and {"in", "not in"} & {*clause} else ""
+            part = "network" if clause.get("networks_of") else field.get("part")
+            yield f"{part or field['kind']}{zone}{named}"
 
 
 def _needs_a_cast(blame: str) -> bool:

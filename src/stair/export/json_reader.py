@@ -16,7 +16,8 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 import numpy as np
 
-from stair.data.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
+from stair.data.arrays import EXACT
+from stair.data.conversion import NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.data.zones import known_zone
 from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
 from stair.rules.local import LocalRuleSet, Partition

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stair.data.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.arrays import EXACT
+from stair.data.conversion import MEASURES, NETWORKS
 from stair.data.zones import UTC
 from stair.errors import StairError, option
 from stair.rules.clauses import Among, Interval

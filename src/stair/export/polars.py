@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from stair.data.conversion import EXACT, NETWORKS, WEEKDAYS
+from stair.data.arrays import EXACT
+from stair.data.conversion import NETWORKS, WEEKDAYS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields

@@ -174,9 +174,8 @@ def _number(value: Any) -> float | int:
     """A number as an int where it is whole and has at most 64 bits, else as a float."""
     if isinstance(value, float | np.floating):
         return float(value)
-    if math.isfinite(value) and value == int(value) and -(2**63) <= value < 2**64:
-        return int(value)
-    return _float(value)
+    is_small = -(2**63) <= value < 2**64
+    return int(value) if is_small and value == int(value) else _float(value)
 
 
 def exact_numbers(values: Sequence[float | int | None]) -> Array:

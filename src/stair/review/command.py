@@ -127,8 +127,9 @@ def review(
     from stair.data.packages import optional
     from stair.errors import StairError
 
-    if optional("starlette") is None or optional("uvicorn") is None:
-        raise StairError("the review page needs starlette: pip install 'stair[review]'")
+    for name in ("starlette", "uvicorn", "duckdb", "pyarrow"):
+        if optional(name) is None:
+            raise StairError(f"the review page needs {name}: pip install 'stair[review]'")
     from stair.review.desk import Desk, Wanted
     from stair.review.serve import check_folder, serve
     from stair.review.uploads import Folder

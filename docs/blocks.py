@@ -217,7 +217,7 @@ def _look_up(words: list[str], where: str) -> None:
 @contextlib.contextmanager
 def playground() -> Iterator[Path]:
     """A folder with the payments, where the commands of a document run."""
-    from stair import io as files
+    from stair import data as files
     from stair.demo import payments
 
     before = Path.cwd()

@@ -19,7 +19,6 @@ from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
 from stair import StairError, summarize
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.clauses import Among, Interval, Mentions
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
@@ -67,7 +66,7 @@ def _check(case: Case, dialect: str, ask: Any) -> None:
     assert ask(f"{wanted} ({query}\n) AS s ORDER BY place") == expected
     ask(to_sql_view(rules, TABLE, dialect=dialect), fetch=False)
     assert ask(f"{wanted} {_quoted(TABLE + '_labelled')} ORDER BY place") == expected
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         return
     source = f"FROM {_quoted(TABLE)}"
     case_text = to_sql_case(rules, dialect)

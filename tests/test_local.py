@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,7 +25,7 @@ from stair.learn.alike import Alike
 from stair.learn.grow import grow
 from stair.learn.prune import refine
 from stair.rules.objective import f1, reaches
-from stair.rules.space import Axis, Space, squared_distances
+from stair.rules.routing import NO_ROUTING, Dimension, Space, squared_distances
 from strategies import Labelled, labelled
 
 SOME = settings(max_examples=40, deadline=None)
@@ -64,13 +65,12 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
     assert rules.total_length == sum(rule.length for rule in rules)
     assert sum(p.n_rules for p in rules.partitions) == len(rules)
     routed = rules.route(data.X)
-    for k, (partition, (start, stop)) in enumerate(
-        zip(rules.partitions, rules.spans(), strict=True)
-    ):
+    for k, (partition, (start, stop)) in enumerate(zip(rules.partitions, rules.spans, strict=True)):
         rows = routed == k
         assert partition.rows == rows.sum()
         assert sum(rule.rows for rule in rules.rules[start:stop]) == rows.sum()
-        expected = rules.of_partition(k).predict(data.X[rows])
+        alone = replace(rules, rules=rules.rules[start:stop], routing=NO_ROUTING)
+        expected = alone.predict(data.X[rows])
         assert (predicted[rows] == expected).all()
 
 
@@ -234,7 +234,7 @@ def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> No
 def test_distances_mean_the_same_for_any_number_of_attributes() -> None:
     """One interquartile range apart in each attribute is a squared distance of 1."""
     for n in (1, 6, 57):
-        space = Space(tuple(Axis(f"x{j}", "number", 10.0, 2.0) for j in range(n)))
+        space = Space(tuple(Dimension(f"x{j}", "number", 10.0, 2.0) for j in range(n)))
         columns = {f"x{j}": np.array([10.0, 12.0, math.nan]) for j in range(n)}
         places = space.place(columns.__getitem__)
         assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.0])
@@ -242,15 +242,15 @@ def test_distances_mean_the_same_for_any_number_of_attributes() -> None:
 
 def test_categories_times_and_text_have_distances_too() -> None:
     """Two different categories are one range apart; a category that was never seen is nowhere."""
-    space = Space((Axis("c", "category", values=("a", "b")),))
+    space = Space((Dimension("c", "category", values=("a", "b")),))
     values = np.array(["a", "b", "a", "z", None], dtype=object)
     places = space.place({"c": values}.__getitem__)
     assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0, 1, 0, 0.5, 0.5])
-    space = Space((Axis("t", "text", values=("refund", "gift")),))
+    space = Space((Dimension("t", "text", values=("refund", "gift")),))
     texts = np.array(["a refund", "a gift", None], dtype=object)
     places = space.place({"t": texts}.__getitem__)
     assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.5])
-    space = Space((Axis("d", "time", 0.0, 86_400e6),))
+    space = Space((Dimension("d", "time", 0.0, 86_400e6),))
     days = np.array(["1970-01-01", "1970-01-03", "NaT"], dtype="datetime64[us]")
     assert space.place({"d": days}.__getitem__)[:, 0].tolist() == [0.0, 2.0, 0.0]
 

@@ -94,7 +94,7 @@ def test_kinds_of_outlier_and_partitions_are_shown_too() -> None:
     assert "Kind" in words
     local = summarize(X, labels=y == "a", method="local", n_partitions=2)
     assert "Partition" in shown(local)
-    assert repr(local.rules).startswith("LocalRuleSet(")
+    assert repr(local.rules).startswith("RuleSet(")
     shown(local.rules)
 
 

@@ -26,7 +26,6 @@ from stair.evidence.of_rules import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 from stair.verdict.labels import Labels
 
@@ -79,9 +78,9 @@ class Pencil:
         self.n = len(self.labels)
         self.part = [0] * self.n
         self.part_of_rule = [0] * len(self.rules)
-        if isinstance(self.rules, LocalRuleSet):
+        if self.rules.routing:
             self.part = self.rules.route(summary._values).tolist()
-            spans = enumerate(self.rules.spans())
+            spans = enumerate(self.rules.spans)
             self.part_of_rule = [k for k, (a, b) in spans for _ in range(a, b)]
         self.covering = [
             [k for k, rule in enumerate(self.rules) if self._covers(k, rule, row)]

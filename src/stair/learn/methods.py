@@ -26,7 +26,6 @@ from stair.progress import Said
 from stair.rules.agreement import predicted_classes
 from stair.rules.columns import LISTS, Lists
 from stair.rules.figures import score_in_words
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Labels
@@ -353,10 +352,9 @@ def check_rules(
             return "the search was cut short"
         limit = None if learn.time_limit is None else learn.time_limit / (2 * folds)
         learn = replace(
-            learn, effort="fast", time_limit=limit, most_trees=QUICK_TREES, most_draws=1
-        )
-        if isinstance(learned.rules, LocalRuleSet):  # as many as were best of those tried
-            learn = replace(learn, n_partitions=len(learned.rules.partitions))
+            learn, effort="fast", time_limit=limit, most_trees=QUICK_TREES, most_draws=1,
+            n_partitions=len(learned.rules.partitions),  # as many as were best of those tried
+        )  # fmt: skip
     elif fewest < folds and labels.negative is None:
         raise StairError(
             f"{option('validate', folds)} needs at least {folds} rows of each class, but one has "

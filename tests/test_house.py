@@ -38,6 +38,7 @@ ORDER = (
     "report",
     "gate",
     "checkout",
+    "doctor",
     "review",
     "cli",
     "__main__",

@@ -24,8 +24,8 @@ ORDER = (
     "engines",
     "learn",
     "evidence",
-    "scale",
     "intake",
+    "scale",
     "estimators",
     "demo",
     "traffic",
@@ -37,6 +37,7 @@ ORDER = (
     "apply",
     "report",
     "gate",
+    "flags",
     "checkout",
     "review",
     "cli",
@@ -45,7 +46,6 @@ ORDER = (
 # Those that look ahead; nothing may be added here.
 AHEAD = {
     "plot": {"export", "report"},
-    "scale": {"summary"},
     "summary": {"export", "pictures", "report"},
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 import stair
 from stair.data import write_table
-from stair.progress import ProgressLine, Said
+from stair.progress import ProgressLine, Words
 
 
 class Terminal(io.StringIO):
@@ -71,7 +71,7 @@ def test_the_stage_and_the_share_are_shown() -> None:
     with ProgressLine(stream=stream, stages=("reading", "checking", "writing")) as say:
         say("reading a.csv")
         assert _until(stream, "[1/3] reading a.csv … 1 s")
-        say(Said("checking: fold 2 of 4", 0.25))
+        say(Words("checking: fold 2 of 4", 0.25))
         assert _until(stream, "[2/3] checking: fold 2 of 4, 25% … ")
         say("something else")
         assert _until(stream, "[2/3] something else … ")
@@ -90,7 +90,7 @@ def test_every_method_goes_through_all_stages_in_order(method: str, tmp_path: Pa
     assert len(seen) == len(said)
     assert seen == sorted(seen)
     assert set(seen) == set(range(5))
-    shares = [text.share for text in said if isinstance(text, Said)]
+    shares = [text.share for text in said if isinstance(text, Words)]
     assert shares and all(0 <= share < 1 for share in shares)
 
 
@@ -100,5 +100,5 @@ def test_a_large_engine_knows_its_share_after_the_first_pass(tmp_path: Path) -> 
     write_table(tmp_path / "t.csv", {"a": x, "y": (x > 1).astype(int)})
     said: list[str] = []
     stair.summarize(tmp_path / "t.csv", labels="y", engine="duckdb", progress=said.append)
-    shares = [text.share for text in said if isinstance(text, Said)]
+    shares = [text.share for text in said if isinstance(text, Words)]
     assert shares and max(shares) == 1.0

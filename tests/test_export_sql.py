@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
-from stair import StairError, summarize
+from stair import LocalStair, StairError, summarize
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.clauses import Among, Interval, Mentions
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
@@ -67,7 +66,7 @@ def _check(case: Case, dialect: str, ask: Any) -> None:
     assert ask(f"{wanted} ({query}\n) AS s ORDER BY place") == expected
     ask(to_sql_view(rules, TABLE, dialect=dialect), fetch=False)
     assert ask(f"{wanted} {_quoted(TABLE + '_labelled')} ORDER BY place") == expected
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         return
     source = f"FROM {_quoted(TABLE)}"
     case_text = to_sql_case(rules, dialect)
@@ -301,7 +300,7 @@ def test_many_partitions_are_measured_once() -> None:
     rng = np.random.default_rng(0)
     table = {f"c{j}": rng.normal(size=300) for j in range(3)}
     labels = ((table["c0"] > 1) ^ (table["c1"] > 1)).astype(int)
-    summary = summarize(table, labels=labels, method="local", n_partitions=16, min_score=0.95)
+    summary = summarize(table, labels=labels, min_score=0.95, method=LocalStair(n_partitions=16))
     con = sqlite3.connect(":memory:")
     con.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 20_000)
     con.execute("CREATE TABLE data (c0 REAL, c1 REAL, c2 REAL)")

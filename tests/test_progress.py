@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import stair
+from settings import summarize
 from stair.data import write_table
 from stair.progress import ProgressLine, Words
 
@@ -61,7 +61,7 @@ def test_who_listens_can_end_the_work_between_two_steps(method: str) -> None:
             raise Enough
 
     with pytest.raises(Enough):
-        stair.summarize(X, labels=y, method=method, min_score=0.95, progress=stop)
+        summarize(X, labels=y, method=method, min_score=0.95, progress=stop)
     assert len(said) == enough
 
 
@@ -84,7 +84,7 @@ def test_every_method_goes_through_all_stages_in_order(method: str, tmp_path: Pa
     x = random.normal(size=(300, 2))
     write_table(tmp_path / "t.csv", {"a": x[:, 0], "b": x[:, 1], "y": (x[:, 0] > 1).astype(int)})
     said: list[str] = []
-    stair.summarize(tmp_path / "t.csv", labels="y", method=method, progress=said.append)
+    summarize(tmp_path / "t.csv", labels="y", method=method, progress=said.append)
     stages = ["reading", "looking", "learning", "checking", "counting"]
     seen = [k for text in said for k, words in enumerate(stages) if text.startswith(words)]
     assert len(seen) == len(said)
@@ -99,6 +99,6 @@ def test_a_large_engine_knows_its_share_after_the_first_pass(tmp_path: Path) -> 
     x = random.normal(size=3000)
     write_table(tmp_path / "t.csv", {"a": x, "y": (x > 1).astype(int)})
     said: list[str] = []
-    stair.summarize(tmp_path / "t.csv", labels="y", engine="duckdb", progress=said.append)
+    summarize(tmp_path / "t.csv", labels="y", engine="duckdb", progress=said.append)
     shares = [text.share for text in said if isinstance(text, Words)]
     assert shares and max(shares) == 1.0

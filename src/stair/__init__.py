@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
-    from stair.rules.local import LocalRuleSet
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -30,7 +29,6 @@ _HOMES = {
     "FloorNotReached": "errors",
     "ID3": "estimators",
     "Interval": "rules.rule_set",
-    "LocalRuleSet": "rules.local",
     "LocalStair": "estimators",
     "Mentions": "rules.rule_set",
     "OutlierGuessed": "errors",
@@ -57,7 +55,6 @@ __all__ = [
     "Explanation",
     "FloorNotReached",
     "Interval",
-    "LocalRuleSet",
     "LocalStair",
     "Mentions",
     "OutlierGuessed",

@@ -37,7 +37,6 @@ from stair.pictures import Pictures
 from stair.progress import listener
 from stair.rules.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
 from stair.rules.groups import groups_of
-from stair.rules.local import LocalRuleSet
 from stair.rules.objective import reaches, score_of_classes
 from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
@@ -142,7 +141,7 @@ class Summary(Endings, Pictures):
     def precision(self) -> float:
         """Of the rows that the rules call outliers, the part that are some; NaN where there are
         several classes, or none is called so."""
-        if self.rules.positive is None or isinstance(self.rules, LocalRuleSet):
+        if self.rules.positive is None or self.rules.routing:
             return math.nan
         called = self.n_rows - self.rest.rows  # distilled rules may overlap, others do not
         if self.method != "distilled":
@@ -372,8 +371,8 @@ def summary_of(
         is_outlier = codes == positive
         missed = is_outlier & (predicted != positive)
         score = score_of_classes(predicted, codes, positive)
-    if isinstance(rules, LocalRuleSet) and settings.get("floor_on") == "assigned":
-        score = rules.assigned
+    if settings.get("floor_on") == "assigned":
+        score = rules.routing.assigned
     is_told_apart = bool(kinds)  # then which rule is the first matters
     evidence = evidence_of(rules, values, codes, given.verdict, decided=is_told_apart)
     if kinds:

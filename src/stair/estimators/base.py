@@ -20,7 +20,8 @@ from sklearn.utils.validation import (
 )
 
 from stair.data import Frame, from_object
-from stair.data.conversion import EXACT, are_whole
+from stair.data.arrays import EXACT
+from stair.data.conversion import are_whole
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
 from stair.learn.method import Learned, Method, Task

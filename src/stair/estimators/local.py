@@ -44,7 +44,7 @@ class LocalStair(RuleClassifier, LocalMethod):
 
     Attributes
     ----------
-    rules_ : LocalRuleSet
+    rules_ : RuleSet
         The partitions with their centers, descriptions and rules.
     rounds_ : list of Round
         Every round: the objective (error and locality), the partitions, both scores, the length.

@@ -22,7 +22,7 @@ from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
 from stair.rules.clauses import Among, Clause, Interval, Mentions, folded
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -73,8 +73,8 @@ def to_pandas(rules: RuleSet) -> str:
         column = Written(f"df[{field.source!r}]")
         lines.append(f"    {columns[field.name]} = {_read(field, column, tools)}")
     partition: Any = None
-    if isinstance(rules, LocalRuleSet):
-        lines.append(f"    partition = {source(_nearest(rules, columns, tools))}")
+    if rules.routing:
+        lines.append(f"    partition = {source(_nearest(rules.routing, columns, tools))}")
         partition = Written("partition")
     lines.append("    return [")
     masks = _masks(rules, columns, Written("df"), tools, partition)
@@ -102,13 +102,11 @@ def _masks(
             part = _mask(clause, columns[clause.feature], frame, tools)
             mask = part if mask is None else mask & part
         masks.append(tools.anything(frame) if mask is None else mask)
-    if isinstance(rules, LocalRuleSet):
-        if partition is None:
-            partition = _nearest(rules, columns, tools)
-        for k, (start, stop) in enumerate(rules.spans()):
-            for number in range(start, stop):
-                masks[number] = partition.eq(k) & masks[number]
-    return masks
+    if not rules.routing:
+        return masks
+    if partition is None:
+        partition = _nearest(rules.routing, columns, tools)
+    return [partition.eq(k) & mask for k, mask in zip(rules.partition_of, masks, strict=True)]
 
 
 def _read(field: Field, column: Any, tools: Any) -> Any:
@@ -152,9 +150,9 @@ def _mask(clause: Clause, x: Any, frame: Any, tools: Any) -> Any:
     return inside | x.isna() if clause.missing else inside
 
 
-def _nearest(rules: LocalRuleSet, columns: dict[str, Any], tools: Any) -> Any:
+def _nearest(routing: Routing, columns: dict[str, Any], tools: Any) -> Any:
     distances = []
-    for parts in legs(rules):
+    for parts in legs(routing):
         total: Any = None
         for leg in parts:
             part = _distance(leg, columns[leg.feature], tools)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from stair.data.conversion import EXACT, NETWORKS, WEEKDAYS
+from stair.data.arrays import EXACT
+from stair.data.conversion import NETWORKS, WEEKDAYS
 from stair.errors import StairError
 from stair.export import row_reader
 from stair.export.needs import needed_fields
@@ -27,7 +28,7 @@ from stair.export.row_reader import _short
 from stair.export.words import one_line, verdict
 from stair.export.written import NamedTools, Written, source
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -137,12 +138,10 @@ class _Writer:
                 part = self._mask(clause)
                 mask = part if mask is None else mask & part
             masks.append(self._tools.pl.lit(True) if mask is None else mask)
-        if isinstance(self._rules, LocalRuleSet):
-            partition = self._nearest(self._rules)
-            for k, (start, stop) in enumerate(self._rules.spans()):
-                for number in range(start, stop):
-                    masks[number] = partition.eq(k) & masks[number]
-        return masks
+        if not self._rules.routing:
+            return masks
+        partition, of = self._nearest(self._rules.routing), self._rules.partition_of
+        return [partition.eq(k) & mask for k, mask in zip(of, masks, strict=True)]
 
     def _reader(self, field: Field) -> Any:
         """The field's value, null where it is missing."""
@@ -200,12 +199,12 @@ class _Writer:
             return [str(bool(value)) for value in values]
         return [v if isinstance(v, str) else str(_short(v)) for v in map(plain, values)]
 
-    def _nearest(self, rules: LocalRuleSet) -> Any:
+    def _nearest(self, routing: Routing) -> Any:
         """The place of the nearest center, the first of equals."""
         scaled: list[Any] = []
         nearest: list[Any] = []
         self._steps += [scaled, nearest]
-        every = legs(rules)
+        every = legs(routing)
         numbers = {
             leg.feature: self._new(self._scaled(leg), scaled)
             for leg in every[0]

@@ -21,7 +21,7 @@ from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.words import one_line, verdict
 from stair.export.written import source
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -52,18 +52,18 @@ def to_python(rules: RuleSet) -> str:
         for rule in rules.rules
     ]
     numbered = list(enumerate(zip(rules.rules, conditions, strict=True), start=1))
-    if isinstance(rules, LocalRuleSet):
-        lines += ["    partition = _nearest([", *_distances(rules, names), "    ])"]
-        for k, (start, stop) in enumerate(rules.spans()):
+    indent = "        " if rules.routing else "    "
+    if rules.routing:
+        lines += ["    partition = _nearest([", *_distances(rules.routing, names), "    ])"]
+    for k, (start, stop) in enumerate(rules.spans):
+        if rules.routing:
             words = one_line(rules.partitions[k].description)
             lines.append(f"    if partition == {k}:  # {words}".rstrip(" #"))
-            for number, (rule, condition) in numbered[start:stop]:
-                lines += _case(number, f"{verdict(rules, rule)}: {rule}", condition, "        ")
-            lines.append("        return 0")
-    else:
-        for number, (rule, condition) in numbered:
-            lines += _case(number, f"{verdict(rules, rule)}: {rule}", condition, "    ")
-    return "\n".join([*lines, "    return 0", ""])
+        for number, (rule, condition) in numbered[start:stop]:
+            lines += _case(number, f"{verdict(rules, rule)}: {rule}", condition, indent)
+        lines.append(f"{indent}return 0")
+    lines += ["    return 0"] if rules.routing else []
+    return "\n".join([*lines, ""])
 
 
 def prelude(*names: str) -> str:
@@ -198,11 +198,11 @@ def _inside(clause: Interval | Period | Among, x: str) -> str | None:
     return f"{x} > {low}" if low else f"{x} <= {high}" if high else ""
 
 
-def _distances(rules: LocalRuleSet, names: dict[str, str]) -> list[str]:
+def _distances(routing: Routing, names: dict[str, str]) -> list[str]:
     """The squared distance to each partition, added up in the order of the attributes."""
     return [
         f"        {' + '.join(_distance(leg, names[leg.feature]) for leg in parts)},"
-        for parts in legs(rules)
+        for parts in legs(routing)
     ]
 
 

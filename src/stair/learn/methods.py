@@ -178,9 +178,7 @@ class LocalMethod(Method):
     def cheaper(self, learned: Learned, folds: int) -> Self:
         """With as many partitions as were best of those tried."""
         del folds
-        return (
-            self if learned.local is None else replace(self, n_partitions=len(learned.local.leaves))
-        )
+        return replace(self, n_partitions=len(learned.rules.partitions))
 
 
 @dataclass(eq=False)

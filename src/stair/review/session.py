@@ -47,7 +47,6 @@ from stair.review.store import (
 )
 from stair.rules.agreement import predicted_classes
 from stair.rules.clauses import Clause
-from stair.rules.local import LocalRuleSet
 from stair.rules.objective import score_of_classes
 from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
@@ -473,8 +472,8 @@ def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
     What training knew when it assigned rows to partitions is gone, so nothing better is claimed
     than what a new row gets.
     """
-    if not isinstance(rules, LocalRuleSet):
+    if not rules.routing:
         return rules
     predicted = predicted_classes(rules, given.values)
     score = score_of_classes(predicted, given.codes, given.verdict.positive)
-    return replace(rules, routed=score, assigned=score)
+    return replace(rules, routing=replace(rules.routing, routed=score, assigned=score))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import exact_numbers
+from stair.data.arrays import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence

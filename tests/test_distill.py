@@ -268,7 +268,7 @@ def test_categories_and_missing_values_in_distilled_rules() -> None:
 def test_the_default_of_summarize_says_who_spoke() -> None:
     """And how to get the others."""
     data = {name: values[:1500] for name, values in payments().items()}
-    found = stair.summarize(data, labels="flagged", effort="fast")
+    found = stair.summarize(data, labels="flagged", method=stair.DistilledStair(effort="fast"))
     assert found.method == "distilled"
     text = str(found)
     assert 'Distilled, rules that may overlap; method="stair" for disjoint rules.' in " ".join(
@@ -281,7 +281,9 @@ def test_the_default_of_summarize_says_who_spoke() -> None:
 def test_a_total_length_can_be_asked_for() -> None:
     """The floor then gives way, and that is said."""
     X, y = _islands(2)
-    found = stair.summarize(X, labels=y, max_total_length=1, min_score=0.9, effort="fast")
+    found = stair.summarize(
+        X, labels=y, min_score=0.9, method=stair.DistilledStair(max_total_length=1, effort="fast")
+    )
     assert found.rules.total_length <= 1
     assert not found.floor_reached
 
@@ -392,7 +394,11 @@ def test_names_that_few_rows_have_are_never_listed() -> None:
     city[is_village] = [f"village {k}" for k in range(is_village.sum())]
     x = random.normal(size=n).round(3)
     flagged = is_village & (random.random(n) < 0.3)
-    memory = stair.summarize({"city": city, "x": x}, labels=flagged.astype(int), effort="fast")
+    memory = stair.summarize(
+        {"city": city, "x": x},
+        labels=flagged.astype(int),
+        method=stair.DistilledStair(effort="fast"),
+    )
     named = {v for rule in memory.rules for c in rule.clauses for v in getattr(c, "values", ())}
     assert named <= {"Oslo", "Lima", "Rome"}
     said = stair.summarize({"city": city, "x": x}, labels=(is_village & (x > 0.5)).astype(int))
@@ -410,7 +416,9 @@ def test_a_floor_out_of_reach_brings_no_memories() -> None:
     }
     has_reason = (table["pressure"] > 152) & (table["drug"] == "a")
     flagged = (has_reason | (random.random(3000) < 0.03)).astype(int)
-    found = stair.summarize(table, labels=flagged, min_score=0.7, effort="fast")
+    found = stair.summarize(
+        table, labels=flagged, min_score=0.7, method=stair.DistilledStair(effort="fast")
+    )
     assert not found.floor_reached
     assert [set(rule.features) for rule in found.rules] == [{"drug", "pressure"}]
     assert all(each.hits >= 5 for each in found.evidence)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
-from stair import StairError, summarize
+from stair import LocalStair, StairError, summarize
 from stair.data.conversion import WEEKDAYS
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.clauses import Among, Interval, Mentions
@@ -324,7 +324,7 @@ def test_many_partitions_are_measured_once() -> None:
     rng = np.random.default_rng(0)
     table = {f"c{j}": rng.normal(size=300) for j in range(3)}
     labels = ((table["c0"] > 1) ^ (table["c1"] > 1)).astype(int)
-    summary = summarize(table, labels=labels, method="local", n_partitions=16, min_score=0.95)
+    summary = summarize(table, labels=labels, min_score=0.95, method=LocalStair(n_partitions=16))
     con = sqlite3.connect(":memory:")
     con.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 20_000)
     con.execute("CREATE TABLE data (c0 REAL, c1 REAL, c2 REAL)")

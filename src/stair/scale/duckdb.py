@@ -18,11 +18,11 @@ from stair.data.stream import VECTOR, Stream
 from stair.data.values import typed
 from stair.data.zones import was_in
 from stair.engines.counting import n_cpus
-from stair.progress import Said
+from stair.progress import Progress, Words
 from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Plan, make_plan
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.rows import G
@@ -72,7 +72,7 @@ def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress)
         n_rows += part.num_rows
         words = f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}"
         total = stream.rows_seen  # known after the first pass
-        say(words if total is None else Said(words, n_rows / total))
+        say(words if total is None else Words(words, n_rows / total))
     stream.rows_seen = n_rows
 
 

@@ -225,9 +225,13 @@ def dask(folder: str, what: str) -> dict[str, Any]:
         started = time.perf_counter()
         try:
             found = stair.summarize(
-                folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask",
-                client=processes.address, progress=say, work=work,
-            )  # fmt: skip
+                folder,
+                labels=LABEL,
+                method="stair",
+                min_score=FLOOR,
+                progress=say,
+                engine=stair.Dask(client=processes.address, work=work),
+            )
         except stair.StairError as error:
             now = time.perf_counter()
             return {
@@ -256,9 +260,13 @@ def die(folder: str, work: str, address: str) -> dict[str, Any]:
             os.kill(os.getpid(), signal.SIGKILL)
 
     stair.summarize(
-        folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask", client=address,
-        progress=say, work=work,
-    )  # fmt: skip
+        folder,
+        labels=LABEL,
+        method="stair",
+        min_score=FLOOR,
+        progress=say,
+        engine=stair.Dask(client=address, work=work),
+    )
     return {}
 
 

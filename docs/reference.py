@@ -17,7 +17,7 @@ from stair.cli import app
 GROUPS = {
     "One call": ("summarize", "Summary"),
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
-    "Rules": ("RuleSet", "LocalRuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
+    "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
               "Explanation"),
     "Data, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip

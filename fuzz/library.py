@@ -30,7 +30,9 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     elif verdict.kind == "scores":
         said = {"scores": list(verdict.values), "contamination": verdict.contamination}
     else:
-        said = {"labels": list(verdict.values)}
+        said = {"labels": list(verdict.values), "negative": verdict.negative}
+        if verdict.positive:
+            said["positive"] = list(verdict.positive)
     options: dict[str, Any] = {
         **said,
         "method": case.method,

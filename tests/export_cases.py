@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from stair.rules.clauses import Among, Interval, Mentions, Period
-from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.routing import Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
-from stair.rules.space import Axis, Space
 
 NAMES = [
     "plain", 'quo"te', "it's", "select", "new\nline", "<script>alert(1)</script>", "😀",
@@ -111,7 +110,7 @@ def cases(
         return Case(fields, table, RuleSet(tuple(rules), LABELS, schema, default, (1.0, 1.0),
                                            LABELS[1]))  # fmt: skip
     space = _space(draw, names, text)
-    width = sum(axis.width for axis in space.axes)
+    width = sum(each.width for each in space.dimensions)
     at = st.sampled_from([-1.0, -0.3, 0.0, 0.1, 0.25, 0.7, 2.0])
     n_partitions = draw(st.integers(1, 4))
     sizes = [draw(st.integers(0, 2)) for _ in range(n_partitions)]
@@ -121,24 +120,25 @@ def cases(
         Partition(tuple(draw(st.lists(at, min_size=width, max_size=width))), 2.0, size, "a\nb")
         for size in sizes
     )
-    return Case(fields, table, LocalRuleSet(
-        tuple(rules), LABELS, schema, default, (1.0, 1.0), LABELS[1], partitions, space, 0.5, 0.5
+    return Case(fields, table, RuleSet(
+        tuple(rules), LABELS, schema, default, (1.0, 1.0), LABELS[1],
+        Routing(space, partitions, 0.5, 0.5),
     ))  # fmt: skip
 
 
 def _space(draw: st.DrawFn, names: list[str], text: bool) -> Space:
     hours = 3600e6
     axes = [
-        Axis(names[0], "number", 0.1, 3.0),
-        Axis(names[1], "category", values=("DE", "it's", "É")),
-        Axis(names[2], "time", 1704067200e6, 7 * hours),
-        Axis(names[4], "category", values=(True, False)),
-        Axis(names[5], "category", values=(1, 3.5)),
-        Axis("hour of", "number", 9.0, 0.7),
-        Axis("day of", "category", values=("Monday", "Wednesday")),
+        Dimension(names[0], "number", 0.1, 3.0),
+        Dimension(names[1], "category", values=("DE", "it's", "É")),
+        Dimension(names[2], "time", 1704067200e6, 7 * hours),
+        Dimension(names[4], "category", values=(True, False)),
+        Dimension(names[5], "category", values=(1, 3.5)),
+        Dimension("hour of", "number", 9.0, 0.7),
+        Dimension("day of", "category", values=("Monday", "Wednesday")),
     ]
     if text:
-        axes.append(Axis(names[3], "text", values=("refund", "naïve", "É")))
+        axes.append(Dimension(names[3], "text", values=("refund", "naïve", "É")))
     chosen = draw(st.lists(st.sampled_from(axes), min_size=1, unique_by=lambda a: a.feature))
     return Space(tuple(chosen))
 

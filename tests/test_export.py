@@ -22,7 +22,6 @@ from stair.export.kinds import KINDS, json_schema
 from stair.export.sentences import one_line, verdict
 from stair.export.text import fit, percent, score_in_words
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from stair.summary import summarize
@@ -167,7 +166,7 @@ def test_no_name_breaks_markdown(case: Case) -> None:
 @given(cases())
 def test_a_sentence_is_one_line(case: Case) -> None:
     """Whatever line breaks are in names, values and labels."""
-    partitions = len(case.rules.partitions) if isinstance(case.rules, LocalRuleSet) else 0
+    partitions = len(case.rules.routing.partitions)
     lines = to_sentences(case.rules).splitlines()
     assert len(lines) == len(case.rules) + partitions + 1
 

@@ -26,10 +26,9 @@ from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sql_columns import hours_of, last_clock, last_duration, number_as_text
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
-from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.routing import Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
-from stair.rules.space import Axis, Space
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 
@@ -494,10 +493,10 @@ def test_a_view_never_gives_an_old_column_for_ours() -> None:
     an old stair_partition decided which rules were asked: 23 of 400 rows."""
     names = ("x", "STAIR_LABEL", "stair_rule", "stair_partition", "stair_distance_1")
     schema = Schema((Field("x", "number", "x"),), names)
-    rules = LocalRuleSet(
+    rules = RuleSet(
         (Rule((Interval("x", 5.0),), 1), Rule((Interval("x", high=-5.0),), 1)), (0, 1), schema, 0,
-        (1.0, 1.0), 1, (Partition((1.0,), 1.0, 1), Partition((-1.0,), 1.0, 1)),
-        Space((Axis("x", "number"),)), 1.0, 1.0,
+        (1.0, 1.0), 1, Routing(Space((Dimension("x", "number"),)),
+                              (Partition((1.0,), 1.0, 1), Partition((-1.0,), 1.0, 1))),
     )  # fmt: skip
     values = [7.0, -7.0, 1.0, -1.0]
     for connect in (duckdb.connect, lambda: sqlite3.connect(":memory:")):
@@ -548,6 +547,21 @@ def test_decimals_are_compared_as_the_rules_read_them() -> None:
         assert _asked(con, rules) == [0]
 
 
+def test_codes_beyond_doubles_are_told_apart_in_code() -> None:
+    """Whole numbers that are codes are named one by one. Polars compared them as doubles, to which
+    2**60 and 2**60 + 1 are one number, and labelled rows that the rule does not name."""
+    values = [2**60, 2**60 + 1, 2**53, 2**53 + 1, 5, None]
+    series = pl.Series(values, dtype=pl.Int64)
+    field = Field("port", "number", "port", type="whole")
+    for named in ((2**60 + 1,), (2**53,), (5, 2**53 + 1)):
+        for negated in (False, True):
+            rules = _one(Among("port", named, negated), field)
+            expected = [int(v is not None and (v in named) != negated) for v in values]
+            assert rules.predict({"port": values}).tolist() == expected
+            for found in _in_code(rules, "port", values, series):
+                assert found == expected
+
+
 def test_polars_divides_and_does_not_multiply() -> None:
     """By a single number it multiplies with the inverse, which is another place in the last digit:
     a row in the very center of a partition went to another one."""
@@ -559,9 +573,9 @@ def test_polars_divides_and_does_not_multiply() -> None:
             if here == beside:
                 continue
             partitions = tuple(Partition((center,), 1.0, 1) for center in (beside, here))
-            rules = LocalRuleSet(
-                (Rule((), 0), Rule((), 1)), (0, 1), schema, 0, (1.0, 1.0), 1, partitions,
-                Space((Axis("x", "number", 0.0, scale),)), 1.0, 1.0,
+            rules = RuleSet(
+                (Rule((), 0), Rule((), 1)), (0, 1), schema, 0, (1.0, 1.0), 1,
+                Routing(Space((Dimension("x", "number", 0.0, scale),)), partitions),
             )  # fmt: skip
             table = pl.DataFrame({"x": [number, number]})
             assert rules.predict(table).tolist() == [1, 1]

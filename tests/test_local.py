@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,7 +25,7 @@ from stair.learn.alike import Alike
 from stair.learn.grow import grow
 from stair.learn.prune import refine
 from stair.rules.objective import f1, reaches
-from stair.rules.space import Axis, Space, squared_distances
+from stair.rules.routing import NO_ROUTING, Dimension, Space, squared_distances
 from strategies import Labelled, labelled
 
 SOME = settings(max_examples=40, deadline=None)
@@ -64,13 +65,12 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
     assert rules.total_length == sum(rule.length for rule in rules)
     assert sum(p.n_rules for p in rules.partitions) == len(rules)
     routed = rules.route(data.X)
-    for k, (partition, (start, stop)) in enumerate(
-        zip(rules.partitions, rules.spans(), strict=True)
-    ):
+    for k, (partition, (start, stop)) in enumerate(zip(rules.partitions, rules.spans, strict=True)):
         rows = routed == k
         assert partition.rows == rows.sum()
         assert sum(rule.rows for rule in rules.rules[start:stop]) == rows.sum()
-        expected = rules.of_partition(k).predict(data.X[rows])
+        alone = replace(rules, rules=rules.rules[start:stop], routing=NO_ROUTING)
+        expected = alone.predict(data.X[rows])
         assert (predicted[rows] == expected).all()
 
 
@@ -234,7 +234,7 @@ def test_bad_parameters_are_refused(options: dict[str, Any], message: str) -> No
 def test_distances_mean_the_same_for_any_number_of_attributes() -> None:
     """One interquartile range apart in each attribute is a squared distance of 1."""
     for n in (1, 6, 57):
-        space = Space(tuple(Axis(f"x{j}", "number", 10.0, 2.0) for j in range(n)))
+        space = Space(tuple(Dimension(f"x{j}", "number", 10.0, 2.0) for j in range(n)))
         columns = {f"x{j}": np.array([10.0, 12.0, math.nan]) for j in range(n)}
         places = space.place(columns.__getitem__)
         assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.0])
@@ -242,15 +242,15 @@ def test_distances_mean_the_same_for_any_number_of_attributes() -> None:
 
 def test_categories_times_and_text_have_distances_too() -> None:
     """Two different categories are one range apart; a category that was never seen is nowhere."""
-    space = Space((Axis("c", "category", values=("a", "b")),))
+    space = Space((Dimension("c", "category", values=("a", "b")),))
     values = np.array(["a", "b", "a", "z", None], dtype=object)
     places = space.place({"c": values}.__getitem__)
     assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0, 1, 0, 0.5, 0.5])
-    space = Space((Axis("t", "text", values=("refund", "gift")),))
+    space = Space((Dimension("t", "text", values=("refund", "gift")),))
     texts = np.array(["a refund", "a gift", None], dtype=object)
     places = space.place({"t": texts}.__getitem__)
     assert squared_distances(places, places[:1])[:, 0] == pytest.approx([0.0, 1.0, 0.5])
-    space = Space((Axis("d", "time", 0.0, 86_400e6),))
+    space = Space((Dimension("d", "time", 0.0, 86_400e6),))
     days = np.array(["1970-01-01", "1970-01-03", "NaT"], dtype="datetime64[us]")
     assert space.place({"d": days}.__getitem__)[:, 0].tolist() == [0.0, 2.0, 0.0]
 
@@ -258,7 +258,7 @@ def test_categories_times_and_text_have_distances_too() -> None:
 def test_local_rules_travel_and_apply() -> None:
     """Through summarize, JSON, apply and explain on a mixed table, with the routing in the file."""
     table = {name: values[:1500] for name, values in payments().items()}
-    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    summary = summarize(table, labels="flagged", method=LocalStair(n_partitions=4))
     assert summary.floor_reached
     values = summary._values
     predicted = summary.rules.predict(values) == "outlier"
@@ -284,7 +284,9 @@ def test_local_rules_travel_and_apply() -> None:
 def test_a_damaged_routing_is_told(old: str, new: str) -> None:
     """A word that is missing, a partition without a center, a center of another space."""
     X = np.random.default_rng(0).normal(size=(60, 2))
-    text = to_json(summarize(X, labels=(X[:, 0] > 1).astype(int), method="local", n_partitions=2))
+    text = to_json(
+        summarize(X, labels=(X[:, 0] > 1).astype(int), method=LocalStair(n_partitions=2))
+    )
     assert old in text
     with pytest.raises(StairError, match="is damaged"):
         from_json(text.replace(old, new))
@@ -303,7 +305,7 @@ def test_more_classes_are_scored_by_accuracy() -> None:
 def test_sql_routes_each_row_to_its_partition(dialect: str, tmp_path: Any) -> None:
     """The query finds the nearest center itself, on numbers, categories, times and text."""
     table = {name: values[:1200] for name, values in payments().items()}
-    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    summary = summarize(table, labels="flagged", method=LocalStair(n_partitions=4))
     expected = summary.rules.assign(summary._values) + 1
     query = summary.to_sql("payments", dialect=dialect).rstrip().rstrip(";")
     query = f"SELECT coalesce(stair_rule, 0) FROM ({query}\n) AS s ORDER BY id"
@@ -331,7 +333,7 @@ def test_the_map_and_the_curve_are_saved_by_one_call(tmp_path: Any) -> None:
     rng = np.random.default_rng(3)
     X = np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))])
     y = (np.abs(X[:, 0] - 9 * (X[:, 1] > 4)) > 1.5).astype(int)
-    summary = summarize(X, labels=y, method="local", n_partitions=2)
+    summary = summarize(X, labels=y, method=LocalStair(n_partitions=2))
     summary.plot_partitions(tmp_path / "map.png")
     summary.plot_stabilizer(tmp_path / "m.svg")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
@@ -365,7 +367,7 @@ def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
 
 def test_html_shows_both_scores_and_the_partitions() -> None:
     table = {name: values[:800] for name, values in payments().items()}
-    html = summarize(table, labels="flagged", method="local", n_partitions=2).to_html()
+    html = summarize(table, labels="flagged", method=LocalStair(n_partitions=2)).to_html()
     assert "Routed F1" in html
     assert "Assigned" in html
     assert "Partition 1" in html

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stair import Among, Interval, Mentions, Period, StairError, Summary, summarize
+from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
 from stair.evidence.distribution import Distributions
@@ -26,7 +26,6 @@ from stair.evidence.of_rules import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 from stair.verdict.labels import Labels
 
@@ -79,9 +78,9 @@ class Pencil:
         self.n = len(self.labels)
         self.part = [0] * self.n
         self.part_of_rule = [0] * len(self.rules)
-        if isinstance(self.rules, LocalRuleSet):
+        if self.rules.routing:
             self.part = self.rules.route(summary._values).tolist()
-            spans = enumerate(self.rules.spans())
+            spans = enumerate(self.rules.spans)
             self.part_of_rule = [k for k, (a, b) in spans for _ in range(a, b)]
         self.covering = [
             [k for k, rule in enumerate(self.rules) if self._covers(k, rule, row)]
@@ -249,7 +248,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
     }
     try:
         more = {"method": "stair", **more}
-        return summarize(table, labels=labels, time_parts=True, kinds=kinds, **more)
+        return summarize(Source(table, time_parts=True), labels=labels, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return None
@@ -320,12 +319,10 @@ def _check_page(html: str) -> None:
 @pytest.fixture(scope="module")
 def demo() -> Summary:
     return summarize(
-        payments(),
+        Source(payments(), name="payments"),
         labels="flagged",
         min_score=0.9,
-        max_rule_length=3,
-        name="payments",
-        method="stair",
+        method=Stair(max_rule_length=3),
     )
 
 
@@ -422,7 +419,7 @@ def test_a_hundred_rules_all_open() -> None:
     for _ in range(25):
         a, b, c = rng.choice(10, 3, replace=False)
         y |= (X[:, a] > 1) & (X[:, b] < rng.normal() - 0.7) & (X[:, c] > rng.normal())
-    summary = summarize(X, labels=y, min_score=0.99, max_total_length=530, method="stair")
+    summary = summarize(X, labels=y, min_score=0.99, method=Stair(max_total_length=530))
     assert 80 <= len(summary.rules) <= 120
     html = summary.to_html()
     assert len(html.encode()) < 1_000_000
@@ -502,11 +499,9 @@ def test_ticks_are_round_and_reach_the_end(high: float, last: float) -> None:
 if __name__ == "__main__":
     GOLDEN.parent.mkdir(exist_ok=True)
     made = summarize(
-        payments(),
+        Source(payments(), name="payments"),
         labels="flagged",
         min_score=0.9,
-        max_rule_length=3,
-        name="payments",
-        method="stair",
+        method=Stair(max_rule_length=3),
     )
     GOLDEN.write_text(_golden(made), encoding="utf-8")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows import NORMAL, flows
-from stair import Summary, summarize
+from stair import Source, Summary, summarize
 from stair.data import write_table
 from stair.export import load
 from stair.intake import take_in
@@ -46,7 +46,7 @@ def table() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def summary(table: dict[str, Any]) -> Summary:
-    return summarize(table, labels="Label", name="flows.csv")
+    return summarize(Source(table, name="flows.csv"), labels="Label")
 
 
 def test_every_count_is_that_of_a_plain_recount(summary: Summary) -> None:

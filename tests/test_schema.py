@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -27,6 +27,7 @@ from stair.cli import app
 from stair.data import from_object, read
 from stair.data.decimals import shortest_between
 from stair.export import from_json, load
+from stair.export.python import to_python
 from stair.rules.clauses import Among, Interval
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
@@ -321,6 +322,38 @@ def test_a_cut_between_whole_numbers_is_between_them(a: int, b: int) -> None:
         assert a <= cut < b
 
 
+@given(st.lists(st.one_of(INTEGERS, st.just(0.5), st.just(None)), min_size=2, max_size=8), INTEGERS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whole_numbers_beside_fractions_are_exact(
+    tmp_path: Path, values: list[float | int | None], bound: int
+) -> None:
+    """One fraction in a column of large whole numbers rounded them all to doubles, so that predict
+    gave other labels than the exported function; Python's own comparisons are the oracle."""
+    values = [0.5, *values]
+    expected = [int(v is not None and v > bound) for v in values]
+    rule = Rule((Interval("v", low=bound),), 1)
+    rules = RuleSet((rule,), (0, 1), one_field("number", "real"), 0, (1.0, 1.0), 1)
+    texts = ["" if v is None else str(v) for v in values]
+    csv, lines, base = (tmp_path / name for name in ("a.csv", "a.jsonl", "a.sqlite"))
+    csv.write_text("v,w\n" + "".join(f"{text},1\n" for text in texts))
+    plain = csv.with_name("quoted.csv")  # DuckDB is not believed with blanks around a quote
+    plain.write_text("v,w\n" + "".join(f'{text}, "1"\n' for text in texts))
+    lines.write_text("".join(json.dumps({"v": v}) + "\n" for v in values))
+    small = [v if v is None or v < 2**63 else None for v in values]
+    base.unlink(missing_ok=True)
+    with closing(sqlite3.connect(base)) as con:
+        con.execute("CREATE TABLE t (v)")
+        con.executemany("INSERT INTO t VALUES (?)", [(v,) for v in small])
+        con.commit()
+    frame = pd.DataFrame({"v": pd.Series(values, dtype=object)})
+    for table in ({"v": values}, frame, csv, plain, lines, {"v": texts}):
+        assert rules.predict(table).tolist() == expected, table
+    assert rules.predict(base).tolist() == [int(v is not None and v > bound) for v in small]
+    names: dict[str, Any] = {}
+    exec(to_python(rules), names)
+    assert [names["label"]({"v": v}) for v in values] == expected
+
+
 def test_an_infinite_bound_keeps_nothing_out() -> None:
     """`Interval("x", high=5).covers([-inf])` said no where `Rule.covers` said yes."""
     values = np.array([-np.inf, 5.0, np.inf, np.nan])
@@ -445,7 +478,9 @@ def test_a_zone_that_was_not_there_is_told_of_where_only_the_hour_is_used(tmp_pa
     verdict = [int(hour == 3) for hour in hours]
     (tmp_path / "t.csv").write_text("at\n" + "\n".join(local) + "\n")
     (tmp_path / "z.csv").write_text("at\n" + "\n".join(t + "+01:00" for t in local) + "\n")
-    rules = stair.summarize(tmp_path / "t.csv", verdict, method="stair", time_parts=True).rules
+    rules = stair.summarize(
+        stair.Source(tmp_path / "t.csv", time_parts=True), verdict, method="stair"
+    ).rules
     assert [clause.feature for rule in rules for clause in rule.clauses] == ["hour of at"] * 2
     notes = rules.schema.read(stair.data.read(tmp_path / "z.csv")).notes
     assert any("had no time zone when the rules were learned" in note for note in notes)

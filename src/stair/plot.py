@@ -17,7 +17,6 @@ from stair.evidence.charts import Bar, Histogram
 from stair.evidence.lettering import Word, side_by_side, width_of
 from stair.export.text import percent, score_in_words
 from stair.report.told import beyond, on_the_frontier, taken
-from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.rules.rule_set import Rule
@@ -45,14 +44,14 @@ MOST_RULES: Final = 25
 def plot_partitions(summary: Summary, path: str | Path | None = None, seed: int = 0) -> Any:
     """The partitions in two dimensions (t-SNE): a colour for each, outliers ringed."""
     rules = summary.rules
-    if not isinstance(rules, LocalRuleSet):
+    if not rules.routing:
         raise StairError(
             f"the map needs partitions; learn the rules with {option('method', 'local')}"
         )
     values = summary._values
     rows = _sample(summary.n_rows, seed)
     part: dict[str, NDArray[Any]] = {name: array[rows] for name, array in values.items()}
-    places = rules.space.place(part.__getitem__)
+    places = rules.routing.space.place(part.__getitem__)
     routed = rules.route(part)
     flat = _flat(places, seed)
     figure, axes = _figure(7.0, 5.2)

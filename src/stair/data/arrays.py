@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from stair.data.frame import EPOCH_UNIT, Array, Loaded
 from stair.data.zones import UTC, known_zone, was_in, zone_of_times
 from stair.errors import StairError
+
+# Whole numbers up to here are exact as 64-bit floats.
+EXACT: Final = 2**53
 
 
 class Truth(str):
@@ -86,7 +89,7 @@ def from_values(values: Sequence[Any]) -> Loaded:
             [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
         )
     if found <= {"int", "float", "real"}:
-        return _spread(absent, np.array([_float(v) for v in present])), ""
+        return _spread(absent, exact_numbers(list(map(_number, present)))), ""
     if found == {"bool"}:
         truths = np.array(present, dtype=np.bool_)
         return _spread(absent, truths.astype(object) if missing else truths), ""
@@ -153,11 +156,11 @@ def _spread(absent: NDArray[np.bool_], present: Array) -> Array:
 
 
 def whole_column(values: Sequence[int | None]) -> Loaded:
-    """Whole numbers, exact where they have at most 64 bits; None where missing."""
+    """Whole numbers, those exact that have at most 64 bits; None where missing."""
     present = [v for v in values if v is not None]
     low, high = min(present), max(present)
     if low < -(2**63) or high >= 2**64:  # beyond 64 bits: as floats
-        return np.array([math.nan if v is None else _float(v) for v in values]), ""
+        return exact_numbers([None if v is None else _number(v) for v in values]), ""
     if len(present) == len(values) and (low >= 0 or high < 2**63):
         return np.array(present, dtype=np.int64 if high < 2**63 else np.uint64), ""
     if max(-low, high) <= 2**53:
@@ -165,6 +168,33 @@ def whole_column(values: Sequence[int | None]) -> Loaded:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column, ""
+
+
+def _number(value: Any) -> float | int:
+    """A number as an int where it is whole and has at most 64 bits, else as a float."""
+    if isinstance(value, float | np.floating):
+        return float(value)
+    is_small = -(2**63) <= value < 2**64
+    return int(value) if is_small and value == int(value) else _float(value)
+
+
+def exact_numbers(values: Sequence[float | int | None]) -> Array:
+    """Numbers as float64 where that holds them exactly; else as they are, None where missing."""
+    wide = any(isinstance(v, int) and abs(v) > EXACT for v in values)
+    if not wide:
+        return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
+    array = np.empty(len(values), dtype=object)
+    array[:] = [
+        None if v is None or v != v else int(v) if float(v).is_integer() and abs(v) < 2**64 else v
+        for v in values
+    ]
+    if all(isinstance(v, int) for v in array.tolist()):
+        low, high = min(array), max(array)
+        if low >= -(2**63) and high < 2**63:
+            return array.astype(np.int64)
+        if low >= 0:
+            return array.astype(np.uint64)
+    return array
 
 
 def _float(value: Any) -> float:
@@ -198,6 +228,16 @@ def _words(value: Any) -> str:
     if isinstance(value, dt.date | np.datetime64):
         return str(as_times([value])[0])
     return str(value)
+
+
+def described(values: Sequence[Any]) -> Loaded:
+    """Lists, records or bytes, which are known by what Python calls them wherever they come from:
+    a database has words of its own for them."""
+    if all(v is None for v in values):
+        return from_values(values)
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [None if v is None else _words(v) for v in values]
+    return texts, "described"
 
 
 def from_series(name: str, series: Any) -> Loaded:

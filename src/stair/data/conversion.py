@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.arrays import Truth
+from stair.data.arrays import EXACT, Truth, exact_numbers
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 from stair.errors import StairError
@@ -38,8 +38,6 @@ TIME_PARTS: Final[tuple[Part, ...]] = ("hour", "weekday")
 # The networks of an IPv4 address, and how many of its four numbers each keeps.
 NETWORKS: Final[Mapping[Part, int]] = {"/8": 1, "/16": 2, "/24": 3}
 
-# Whole numbers up to here are exact as 64-bit floats.
-EXACT: Final = 2**53
 # Of so many numbers one is a fraction mostly, where any of a column is.
 A_FEW: Final = 1000
 
@@ -189,25 +187,6 @@ def _number(value: Any, unread: list[Any]) -> float | int | None:
     if value is None or value != value:
         return None
     return int(value) if isinstance(value, int) else float(value)
-
-
-def exact_numbers(values: Sequence[float | int | None]) -> Array:
-    """Numbers as float64 where that holds them exactly; else as they are, None where missing."""
-    wide = any(isinstance(v, int) and abs(v) > EXACT for v in values)
-    if not wide:
-        return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
-    array = np.empty(len(values), dtype=object)
-    array[:] = [
-        None if v is None or v != v else int(v) if float(v).is_integer() and abs(v) < 2**64 else v
-        for v in values
-    ]
-    if all(isinstance(v, int) for v in array.tolist()):
-        low, high = min(array), max(array)
-        if low >= -(2**63) and high < 2**63:
-            return array.astype(np.int64)
-        if low >= 0:
-            return array.astype(np.uint64)
-    return array
 
 
 def as_times(raw: Array, name: str) -> tuple[NDArray[np.datetime64], int]:

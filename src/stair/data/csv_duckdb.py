@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from stair.data.arrays import from_array
+from stair.data.arrays import EXACT, from_array
 from stair.data.csv_plain import Layout, blocks
 from stair.data.frame import Loaded
 from stair.data.packages import duckdb_in_memory, optional
@@ -131,6 +131,10 @@ def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[Loaded]:
             piece = (kind, as_text(values, None)) if i in layout.texts else typed(values)
         if kind == "float":
             array += 0.0  # no negative zero
+            if (np.abs(array) >= EXACT).any():  # DuckDB may have rounded a whole number
+                asked = f"SELECT coalesce(c{i}, '') AS c FROM {source}"
+                texts = con.execute(asked, given).fetchnumpy()["c"]
+                piece = typed(np.ma.getdata(texts).tolist())
         joined = join_pieces([piece])
         assert joined is not None  # one piece always agrees with itself
         columns.append(joined)

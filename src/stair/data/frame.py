@@ -29,8 +29,8 @@ class Frame:
     """A table as named columns.
 
     A column is float64 (NaN = missing), int64 or uint64, bool, datetime64[us] (NaT = missing), or
-    object with None for missing and only text, only true and false, or only whole numbers (where
-    some are missing and some are too large to be exact as floats).
+    object with None for missing and only text, only true and false, or only numbers: whole ones
+    some of which are too large to be exact as floats, beside missing values or fractions.
     """
 
     columns: dict[str, Array] = field(repr=False)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.arrays import as_times, from_values, whole_column
+from stair.data.arrays import EXACT, as_times, exact_numbers, from_values, whole_column
 from stair.data.frame import EPOCH_UNIT, Array, Loaded
 from stair.data.zones import SEVERAL, in_common, known_zone, was_in, was_together, zone_of
 
@@ -23,6 +23,7 @@ Piece: TypeAlias = tuple[str, Array]
 with a zone were (they are moved to UTC) or text. Kinds are joined in `join_pieces`, so that a
 column may be typed bit by bit."""
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _WHOLE_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _LEADING_ZERO = re.compile(r"\n\s*[+-]?0[0-9]+(?:[eE][+-]?[0-9]+)?\s*\n")
 _DATE = re.compile(
@@ -59,6 +60,8 @@ def typed(values: Sequence[str]) -> Piece:
         return kind, spread
     if array.dtype.kind == "M":
         spread = np.full(len(values), np.datetime64("NaT"), dtype=EPOCH_UNIT)
+    elif array.dtype.kind == "O":
+        spread = np.full(len(values), None, dtype=object)
     else:
         spread = np.full(len(values), math.nan)
     spread[~absent] = array
@@ -97,19 +100,26 @@ def _numbers(values: Sequence[str]) -> Piece | None:
     kind = "int"
     try:
         array, _ = whole_column(list(map(int, values)))
-        kind = "float" if array.dtype.kind == "f" else "int"  # beyond 64 bits
+        is_whole = array.dtype.kind in "iu" or all(type(v) is int for v in array.tolist())
+        kind = "int" if is_whole else "float"  # beyond 64 bits
     except ValueError:
         try:
             kind, array = "float", np.array(list(map(float, values)))
         except ValueError:
             return None
+        if (np.abs(array) >= EXACT).any():  # a float may have rounded a whole number
+            array = exact_numbers(list(map(_number, values, array.tolist())))
+            kind = "int" if array.dtype.kind in "iu" else "float"
     joined = "\n".join(["", *values, ""])
     # Python reads 1_000 and the digits of every script as numbers; people do not expect that.
     if not joined.isascii() or "_" in joined or _LEADING_ZERO.search(joined):
         return None
     if kind == "float":
-        array += 0.0  # no negative zero
-        absent = np.isnan(array)
+        if array.dtype.kind == "f":
+            array += 0.0  # no negative zero
+            absent = np.isnan(array)
+        else:
+            absent = np.array([v is None for v in array.tolist()])
         if absent.any() and not all(
             values[i].strip() in MISSING for i in np.flatnonzero(absent).tolist()
         ):
@@ -117,6 +127,14 @@ def _numbers(values: Sequence[str]) -> Piece | None:
         if absent.all():
             kind = "none"
     return kind, array
+
+
+def _number(text: str, number: float) -> float | int:
+    """A number as an int where a float would round a whole one of at most 64 bits."""
+    if abs(number) >= EXACT and _WHOLE.fullmatch(text.strip()):
+        whole = int(text)
+        return whole if -(2**63) <= whole < 2**64 else number
+    return number
 
 
 def _truths(values: Sequence[str]) -> Piece | None:
@@ -160,6 +178,9 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
             return np.concatenate([a for _, a in pieces]), ""
         return from_values([v for _, a in pieces for v in _whole(a)])
     if kinds <= {"int", "float"}:
+        if any(_is_wide(a) for _, a in pieces):
+            listed = [v for _, a in pieces for v in a.tolist()]
+            return exact_numbers([None if v is None or v != v else v for v in listed]), ""
         return np.concatenate([a.astype(np.float64, copy=False) for _, a in pieces]), ""
     if len(kinds) > 1:
         return None
@@ -175,6 +196,13 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
         np.full(len(a), fill, dtype=dtype) if k == "none" else a.astype(dtype) for k, a in pieces
     ]
     return np.concatenate(parts), "" if zone_of(kind) is None else kind
+
+
+def _is_wide(array: Array) -> bool:
+    """Whether floats would round whole numbers of this piece of a column."""
+    if array.dtype.kind in "iu":
+        return bool(array.size) and (int(array.max()) > EXACT or int(array.min()) < -EXACT)
+    return array.dtype.kind == "O"
 
 
 def _whole(array: Array) -> list[int | None]:

@@ -14,7 +14,7 @@ from stair.errors import StairError
 from stair.export.endings import Endings
 from stair.export.json_reader import parsed, read_rules, shown
 from stair.rules.clauses import Among, Interval, Mentions, Period
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field
 from stair.verdict.codebook import Codebook
@@ -68,8 +68,8 @@ def to_json(summary: Summary | SavedRules) -> str:
         "columns": list(rules.schema.columns),
         "rules": [rule_to_json(rule) for rule in rules.rules],
     }
-    if isinstance(rules, LocalRuleSet):
-        document |= _routing_to_json(rules)
+    if rules.routing:
+        document |= _routing_to_json(rules.routing)
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -165,20 +165,20 @@ def load(path: str | Path) -> SavedRules:
     return from_json(text, path.name)
 
 
-def _routing_to_json(rules: LocalRuleSet) -> dict[str, Any]:
+def _routing_to_json(routing: Routing) -> dict[str, Any]:
     """The partitions, and the space in which the nearest center is looked for."""
     return {
-        "assigned": rules.assigned,
-        "routed": rules.routed,
+        "assigned": routing.assigned,
+        "routed": routing.routed,
         "space": [
             {"feature": a.feature, "kind": a.kind, "center": a.center, "scale": a.scale,
              "values": list(a.values)}
-            for a in rules.space.axes
+            for a in routing.space.dimensions
         ],
         "partitions": [
             {"center": list(p.center), "rows": p.rows, "rules": p.n_rules,
              "description": p.description}
-            for p in rules.partitions
+            for p in routing.partitions
         ],
     }  # fmt: skip
 

@@ -16,13 +16,13 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 import numpy as np
 
-from stair.data.conversion import EXACT, NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
+from stair.data.arrays import EXACT
+from stair.data.conversion import NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.data.zones import known_zone
 from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
-from stair.rules.local import LocalRuleSet, Partition
+from stair.rules.routing import NO_ROUTING, Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import KINDS, PART_KINDS, Field, Kind, Schema
-from stair.rules.space import Axis, Space
 
 # No file that stair writes is nested deeper, and some of what reads it goes inside by calls.
 DEEPEST: Final = 30
@@ -104,9 +104,8 @@ def read_rules(document: dict[str, Any], version: int) -> tuple[RuleSet, dict[st
         tuple(rules), tuple(classes), Schema(tuple(fields), tuple(columns)),
         _label(document["default"], classes), tuple(totals),
         None if outlier is None else _label(outlier, classes),
+        _routing(document, len(rules)) if has_routing else NO_ROUTING,
     )  # fmt: skip
-    if has_routing:
-        found = _with_routing(found, document)
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
@@ -158,9 +157,8 @@ def _field(given: Any, version: int) -> Field:
 def _with_types(rules: RuleSet) -> RuleSet:
     """Files of the first version do not say of which types the values were."""
     clauses = [clause for rule in rules.rules for clause in rule.clauses]
-    if isinstance(rules, LocalRuleSet):
-        axes = [axis for axis in rules.space.axes if axis.kind == "category"]
-        clauses += [Among(axis.feature, axis.values) for axis in axes]
+    categories = (d for d in rules.routing.space.dimensions if d.kind == "category")
+    clauses += [Among(dimension.feature, dimension.values) for dimension in categories]
     told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
     fields = tuple(
         replace(f, type=told[f.name].type) if f.kind == "category" == told[f.name].kind
@@ -283,19 +281,19 @@ _CLAUSES: Final[dict[str, Callable[[dict[str, Any], str], Clause]]] = {
 
 
 def _check_clauses(rules: RuleSet) -> None:
-    """Whether each clause, and each axis of a distance, is about a field of its own kind."""
+    """Whether each clause, and each dimension of a distance, is about a field of its own kind."""
     fields = {field.name: field for field in rules.schema.fields}
     for clause in (clause for rule in rules.rules for clause in rule.clauses):
         field = fields.get(clause.feature)
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
         clause.accept(_Check(field))
-    if isinstance(rules, LocalRuleSet):
-        for axis in rules.space.axes:
-            if axis.feature not in fields or fields[axis.feature].kind != axis.kind:
-                raise ValueError(f"no distance can be measured along {axis.feature!r}")
-            for value in axis.values if axis.kind == "category" else ():
-                _check_value(fields[axis.feature], value)
+    for dimension in rules.routing.space.dimensions:
+        name, kind = dimension.feature, dimension.kind
+        if name not in fields or fields[name].kind != kind:
+            raise ValueError(f"no distance can be measured along {name!r}")
+        for value in dimension.values if kind == "category" else ():
+            _check_value(fields[name], value)
 
 
 class _Check:
@@ -332,33 +330,30 @@ class _Check:
 # --- partitions -----------------------------------------------------------------------------------
 
 
-def _with_routing(rules: RuleSet, document: dict[str, Any]) -> LocalRuleSet:
-    axes = _list(document["space"], _axis)
-    _unique([axis.feature for axis in axes], "axis")
-    width = sum(axis.width for axis in axes)
+def _routing(document: dict[str, Any], n_rules: int) -> Routing:
+    dimensions = _list(document["space"], _dimension)
+    _unique([dimension.feature for dimension in dimensions], "dimension")
+    width = sum(dimension.width for dimension in dimensions)
     partitions = _list(document["partitions"], _partition)
-    if not axes or not partitions or any(len(p.center) != width for p in partitions):
+    if not dimensions or not partitions or any(len(p.center) != width for p in partitions):
         raise ValueError("the partitions' centers do not fit their space")
-    if sum(p.n_rules for p in partitions) != len(rules):
+    if sum(p.n_rules for p in partitions) != n_rules:
         raise ValueError("the partitions do not have as many rules as there are")
-    return LocalRuleSet(
-        rules.rules, rules.classes, rules.schema, rules.default, rules.totals, rules.positive,
-        tuple(partitions), Space(tuple(axes)),
-        float(_number(document["assigned"])), float(_number(document["routed"])),
-    )  # fmt: skip
+    scores = (float(_number(document[name])) for name in ("assigned", "routed"))
+    return Routing(Space(tuple(dimensions)), tuple(partitions), *scores)
 
 
-def _axis(given: Any) -> Axis:
+def _dimension(given: Any) -> Dimension:
     found = _mapping(given)
     _check_keys(found, ("feature", "kind", "center", "scale", "values"))
     kind, scale = found["kind"], float(_number(found["scale"]))
     values = _unique(_list(found["values"], _scalar), "value")
     if kind not in KINDS or scale <= 0.0 or bool(values) != (kind in ("category", "text")):
-        raise ValueError(f"{shown(found)} is no axis")
+        raise ValueError(f"{shown(found)} is no dimension of a distance")
     if kind == "text" and not all(isinstance(v, str) and v for v in values):
         raise ValueError(f"{shown(values)} are no terms of a text")
     center = float(_number(found["center"]))
-    return Axis(_text(found["feature"]), kind, center, scale, tuple(values))
+    return Dimension(_text(found["feature"]), kind, center, scale, tuple(values))
 
 
 def _partition(given: Any) -> Partition:

@@ -17,7 +17,6 @@ from stair.export.conditions import Conditions
 from stair.export.needs import needed_fields
 from stair.export.routing import Leg, legs
 from stair.export.sentences import one_line, verdict
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 
 # A column or an expression of a library that need not be installed, or the text of one (`Code`).
@@ -52,12 +51,10 @@ class Masks(Conditions[Expression, Expression]):
             reduce(and_, map(self.of, rule.clauses)) if rule.clauses else self.always()
             for rule in self.rules.rules
         ]
-        if isinstance(self.rules, LocalRuleSet):
-            partition = self.partition(self.rules)
-            for k, (start, stop) in enumerate(self.rules.spans()):
-                for number in range(start, stop):
-                    masks[number] = partition.eq(k) & masks[number]
-        return masks
+        if not self.rules.routing:
+            return masks
+        partition, owners = self.partition(), self.rules.partition_of
+        return [partition.eq(k) & mask for k, mask in zip(owners, masks, strict=True)]
 
     def lines(self, indent: str) -> list[str]:
         """The text of the masks, each below its rule in words."""
@@ -68,12 +65,12 @@ class Masks(Conditions[Expression, Expression]):
         return found
 
     @abstractmethod
-    def partition(self, rules: LocalRuleSet) -> Expression:
+    def partition(self) -> Expression:
         """The place of each row's nearest partition."""
 
-    def distances(self, rules: LocalRuleSet) -> list[Expression]:
+    def distances(self) -> list[Expression]:
         """How far a row is from each partition."""
-        return [total(map(self.distance, parts)) for parts in legs(rules)]
+        return [total(map(self.distance, parts)) for parts in legs(self.rules.routing)]
 
     @abstractmethod
     def distance(self, leg: Leg) -> Expression: ...

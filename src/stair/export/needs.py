@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stair.data.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.arrays import EXACT
+from stair.data.conversion import MEASURES, NETWORKS
 from stair.data.zones import UTC
 from stair.errors import StairError, option
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -43,10 +43,9 @@ def _named(rules: RuleSet) -> Iterator[tuple[str, Any]]:
     for rule in rules.rules:
         for clause in rule.clauses:
             yield from ((clause.feature, value) for value in clause.categories)
-    if isinstance(rules, LocalRuleSet):
-        for axis in rules.space.axes:
-            if axis.kind == "category":
-                yield from ((axis.feature, value) for value in axis.values)
+    for dimension in rules.routing.space.dimensions:
+        if dimension.kind == "category":
+            yield from ((dimension.feature, value) for value in dimension.values)
 
 
 def refuse_types(fields: Iterable[Field], types: Iterable[str], what: str) -> None:
@@ -90,10 +89,9 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
         for bound in clause.bounds
         if isinstance(bound, int)
     ]
-    centers = []
-    if isinstance(rules, LocalRuleSet):
-        whole = {field.name for field in rules.schema.fields if field.type == "whole"}
-        centers = [(a.feature, a.center) for a in rules.space.axes if a.feature in whole]
+    whole = {field.name for field in rules.schema.fields if field.type == "whole"}
+    space = rules.routing.space
+    centers = [(d.feature, d.center) for d in space.dimensions if d.feature in whole]
     for feature, value in (*bounds, *_named(rules), *centers):
         if isinstance(value, int | float) and abs(value) > EXACT:
             raise StairError(

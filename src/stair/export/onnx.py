@@ -26,7 +26,6 @@ from stair.export.onnx_graph import Graph, input_of
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field, Schema
 
@@ -44,7 +43,7 @@ def to_onnx(rules: RuleSet) -> bytes:
     graph = Graph()
     values = columns.read(graph)
     covered = _covered(rules, graph, columns, values)
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         covered = graph.add("And", covered, _in_partition(rules, graph, columns, values))
     first = graph.add("ArgMax", graph.cast(covered, np.int32), axis=1, keepdims=0)
     numbers = np.array([*range(1, len(rules) + 1), 0], dtype=np.int64)
@@ -69,7 +68,7 @@ def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
         else:
             values = rules.schema.read(table, {field.name})[field.name]
             if dtype == np.float64:
-                if isinstance(rules, LocalRuleSet):
+                if rules.routing:
                     _check_exact(values, source)
                 array = np.array([_double(v) for v in values.tolist()], dtype=dtype)
             else:
@@ -333,11 +332,11 @@ def _terms(
     return graph.add("Concat", *found, axis=1)
 
 
-def _in_partition(
-    rules: LocalRuleSet, graph: Graph, columns: _Columns, values: dict[str, str]
-) -> str:
+def _in_partition(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, str]) -> str:
     """Which rules belong to a row's nearest partition; the default belongs to each."""
-    by_axis = list(zip(*legs(rules), strict=True))  # the legs of all partitions, for each axis
+    by_axis = list(
+        zip(*legs(rules.routing), strict=True)
+    )  # the legs of all partitions, for each axis
     parts: list[str] = []  # rows × partitions × axes of one kind
     order: list[int] = []
     for matrix in ("numbers", "times", "texts"):
@@ -360,8 +359,9 @@ def _in_partition(
     sums = graph.add("Concat", *parts, axis=2)
     sums = graph.take(sums, [order.index(a) for a in range(len(order))], axis=2)
     nearest = graph.add("ArgMin", graph.last_sum(sums, len(order)), axis=1, keepdims=1)
-    own = [k for k, (start, stop) in enumerate(rules.spans()) for _ in range(start, stop)]
-    here = graph.add("Equal", nearest, graph.constant(np.array([*own, -1], dtype=np.int64)))
+    here = graph.add(
+        "Equal", nearest, graph.constant(np.array([*rules.partition_of, -1], dtype=np.int64))
+    )
     is_default = np.arange(len(rules) + 1) == len(rules)
     return graph.add("Or", here, graph.constant(is_default))
 

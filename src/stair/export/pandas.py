@@ -21,7 +21,6 @@ from stair.export.conditions import OfValue
 from stair.export.masks import Expression, Masks, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, TextLeg
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -68,8 +67,8 @@ def to_pandas(rules: RuleSet) -> str:
     for name, field in masks.fields.items():
         column = Code(f"df[{field.source!r}]")
         lines.append(f"    {masks.columns[name]} = {masks.read(field, column)}")
-    if isinstance(rules, LocalRuleSet):
-        lines.append(f"    partition = {source(masks.partition(rules))}")
+    if rules.routing:
+        lines.append(f"    partition = {source(masks.partition())}")
         masks.nearest = Code("partition")
     return "\n".join([*lines, "    return [", *masks.lines("        "), "    ]", ""])
 
@@ -133,9 +132,9 @@ class _Masks(Masks):
         found = self.tools.mentions(self.column(clause.feature), folded(clause.term))
         return found if clause.present else ~found
 
-    def partition(self, rules: LocalRuleSet) -> Expression:
+    def partition(self) -> Expression:
         known = self.nearest is not None
-        return self.nearest if known else self.tools.nearest(self.distances(rules))
+        return self.nearest if known else self.tools.nearest(self.distances())
 
     def distance(self, leg: Leg) -> Expression:
         tools, x = self.tools, self.column(leg.feature)

@@ -20,7 +20,6 @@ from stair.export.conditions import Conditions, OfValue
 from stair.export.needs import needed_fields, refuse_networks, refuse_types, refuse_wide
 from stair.export.terms import term_pattern
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field
 
@@ -31,7 +30,7 @@ _PARTS: Final = {"hour": "%H", "weekday": "%A"}
 
 def to_pmml(rules: RuleSet) -> str:
     """A PMML document; its target is stair_label, and the rule's number is its output."""
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         raise StairError(
             "rules for partitions cannot be a rule set of PMML, which has no nearest partition; "
             "use SQL, Python or ONNX"

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stair.data.conversion import EXACT, NETWORKS, WEEKDAYS
+from stair.data.arrays import EXACT
+from stair.data.conversion import NETWORKS, WEEKDAYS
 from stair.export.code import (
     Code,
     NamedTools,
@@ -26,7 +27,6 @@ from stair.export.masks import Expression, Masks, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -178,14 +178,14 @@ class _Masks(Masks):
             return [str(bool(value)) for value in values]
         return [v if isinstance(v, str) else str(_short(v)) for v in map(plain, values)]
 
-    def partition(self, rules: LocalRuleSet) -> Expression:
+    def partition(self) -> Expression:
         scaled: list[Expression] = []
         nearest: list[Expression] = []
         self.steps += [scaled, nearest]
-        for leg in legs(rules)[0]:
+        for leg in legs(self.rules.routing)[0]:
             if isinstance(leg, NumberLeg):  # the same for every partition
                 self._scaled[leg.feature] = self._new(self._number(leg), scaled)
-        distances = self.tools.pl.concat_list(self.distances(rules))
+        distances = self.tools.pl.concat_list(self.distances())
         return self._new(distances.list.arg_min(), nearest)
 
     def _number(self, leg: NumberLeg) -> Expression:

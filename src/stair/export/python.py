@@ -24,7 +24,7 @@ from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.sentences import one_line, verdict
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -59,15 +59,14 @@ def to_python(rules: RuleSet) -> str:
         ]
         for number, rule in enumerate(rules.rules, start=1)
     ]
-    if isinstance(rules, LocalRuleSet):
-        lines += ["    partition = _nearest([", *_distances(rules, conditions), "    ])"]
-        for k, (start, stop) in enumerate(rules.spans()):
-            words = one_line(rules.partitions[k].description)
-            lines.append(f"    if partition == {k}:  # {words}".rstrip(" #"))
-            lines += [f"    {line}" for line in chain.from_iterable(cases[start:stop])]
-            lines.append("        return 0")
-    else:
-        lines += chain.from_iterable(cases)
+    if not rules.routing:
+        return "\n".join([*lines, *chain.from_iterable(cases), "    return 0", ""])
+    lines += ["    partition = _nearest([", *_distances(rules.routing, conditions), "    ])"]
+    for k, (start, stop) in enumerate(rules.spans):
+        words = one_line(rules.partitions[k].description)
+        lines.append(f"    if partition == {k}:  # {words}".rstrip(" #"))
+        lines += [f"    {line}" for line in chain.from_iterable(cases[start:stop])]
+        lines.append("        return 0")
     return "\n".join([*lines, "    return 0", ""])
 
 
@@ -132,11 +131,11 @@ class _Conditions(Conditions[str, str]):
         return found if clause.present else f"not {found}"
 
 
-def _distances(rules: LocalRuleSet, conditions: _Conditions) -> list[str]:
+def _distances(routing: Routing, conditions: _Conditions) -> list[str]:
     """The squared distance to each partition, added up in the order of the attributes."""
     return [
         f"        {' + '.join(_distance(leg, conditions) for leg in parts)},"
-        for parts in legs(rules)
+        for parts in legs(routing)
     ]
 
 

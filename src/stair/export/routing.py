@@ -10,8 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from stair.errors import StairError
-from stair.rules.local import LocalRuleSet
-from stair.rules.space import Axis
+from stair.rules.routing import Dimension, Routing
 
 
 class NumberLeg(NamedTuple):
@@ -48,22 +47,22 @@ class TextLeg(NamedTuple):
 Leg = NumberLeg | CategoryLeg | TextLeg
 
 
-def legs(rules: LocalRuleSet) -> list[list[Leg]]:
+def legs(routing: Routing) -> list[list[Leg]]:
     """For each partition the parts of a row's squared distance, attribute by attribute."""
-    root = math.sqrt(len(rules.space.axes))
+    root = math.sqrt(len(routing.space.dimensions))
     found = []
-    for partition in rules.partitions:
+    for partition in routing.partitions:
         start, parts = 0, []
-        for axis in rules.space.axes:
-            center = partition.center[start : start + axis.width]
-            leg = _leg(axis, center, root)
+        for dimension in routing.space.dimensions:
+            center = partition.center[start : start + dimension.width]
+            leg = _leg(dimension, center, root)
             if not all(map(math.isfinite, _constants(leg))):
                 raise StairError(
-                    f'the partitions lie so far apart along "{axis.feature}" that no distance is a '
-                    "number; leave the column out, or use a method without partitions"
+                    f'the partitions lie so far apart along "{dimension.feature}" that no distance '
+                    "is a number; leave the column out, or use a method without partitions"
                 )
             parts.append(leg)
-            start += axis.width
+            start += dimension.width
         found.append(parts)
     return found
 
@@ -76,23 +75,23 @@ def _constants(leg: Leg) -> list[float]:
     return [part for _, *parts in leg.terms for part in parts]
 
 
-def _leg(axis: Axis, center: tuple[float, ...], root: float) -> Leg:
-    if axis.kind == "category":
+def _leg(dimension: Dimension, center: tuple[float, ...], root: float) -> Leg:
+    if dimension.kind == "category":
         here = math.sqrt(0.5) / root
         values = tuple(
             (value, _sum((here if k == j else 0.0) - at for j, at in enumerate(center)))
-            for k, value in enumerate(axis.values)
+            for k, value in enumerate(dimension.values)
         )
-        return CategoryLeg(axis.feature, values, _sum(0.0 - at for at in center))
-    if axis.kind == "text":
-        here = 1.0 / math.sqrt(len(axis.values)) / root
+        return CategoryLeg(dimension.feature, values, _sum(0.0 - at for at in center))
+    if dimension.kind == "text":
+        here = 1.0 / math.sqrt(len(dimension.values)) / root
         terms = tuple(
             (term, (here - at) * (here - at), (0.0 - at) * (0.0 - at))
-            for term, at in zip(axis.values, center, strict=True)
+            for term, at in zip(dimension.values, center, strict=True)
         )
-        return TextLeg(axis.feature, terms)
-    is_time = axis.kind == "time"
-    return NumberLeg(axis.feature, is_time, axis.center, axis.scale, root, center[0])
+        return TextLeg(dimension.feature, terms)
+    is_time = dimension.kind == "time"
+    return NumberLeg(dimension.feature, is_time, dimension.center, dimension.scale, root, center[0])
 
 
 def _sum(offsets: Any) -> float:

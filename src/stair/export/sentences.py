@@ -9,7 +9,6 @@ from typing import Final
 
 from stair.export.text import percent
 from stair.rules.clauses import number_in_words
-from stair.rules.local import LocalRuleSet
 from stair.rules.rule_set import Rule, RuleSet
 
 _MARKED: Final = re.compile(r"([\\`*_\[\]|~$])")
@@ -56,14 +55,12 @@ def one_line(text: str) -> str:
 
 def _parts(rules: RuleSet) -> Iterator[tuple[str, list[tuple[int, Rule]]]]:
     numbered = list(enumerate(rules.rules, start=1))
-    if not isinstance(rules, LocalRuleSet):
-        yield "", numbered
-        return
     for k, (partition, (start, stop)) in enumerate(
-        zip(rules.partitions, rules.spans(), strict=True), start=1
+        zip(rules.partitions, rules.spans, strict=True), start=1
     ):
         words = f", {partition.description}" if partition.description else ""
-        yield f"Partition {k}, {_count(partition.rows)} rows{words}", numbered[start:stop]
+        heading = f"Partition {k}, {_count(partition.rows)} rows{words}"
+        yield heading if rules.routing else "", numbered[start:stop]
 
 
 def _count(rows: float) -> str:

@@ -17,7 +17,7 @@ from stair.export.sql_dialects import (
     dialect_of,
     translated,
 )
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 
 __all__ = [
@@ -79,7 +79,7 @@ def to_sql_predicates(rules: RuleSet, dialect: str = "duckdb") -> tuple[str, ...
 
 
 def _without_partitions(rules: RuleSet, what: str) -> None:
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         raise StairError(
             f"rules for partitions cannot be {what}: the nearest partition is found in a "
             "subquery; write a query or a view instead"
@@ -98,15 +98,13 @@ def _comments(rules: RuleSet) -> str:
 
 def _query(rules: RuleSet, table: str | Sequence[str], dialect: Dialect) -> str:
     writer = ClauseWriter(rules, dialect)
-    conditions = [writer.rule(rule) for rule in rules.rules]
+    conditions = [
+        f"{_in_partition(rules, k)}{writer.rule(rule)}" for k, rule in enumerate(rules.rules)
+    ]
     source = _name(table, dialect)
     taken = rules.schema.taken
-    if isinstance(rules, LocalRuleSet):
-        partition = _new_name("stair_partition", taken)
-        source = _routed(rules, writer, source, partition, taken, dialect)
-        for number, (start, stop) in enumerate(rules.spans(), 1):
-            for k in range(start, stop):
-                conditions[k] = f"{identifier(partition)} = {number} AND {conditions[k]}"
+    if rules.routing:
+        source = _routed(rules.routing, writer, source, taken, dialect)
     numbers = [f"    WHEN {condition} THEN {k}" for k, condition in enumerate(conditions, 1)]
     deciding = "\n".join(["CASE", *numbers, "  END"]) if numbers else "CAST(NULL AS INTEGER)"
     return (
@@ -129,29 +127,30 @@ def rule_to_sql(rules: RuleSet, number: int, dialect: str = "duckdb") -> str:
     """The condition of one rule. With partitions it is about the column that `to_sql` adds."""
     known = dialect_of(dialect)
     condition = _finished(ClauseWriter(rules, known).rule(rules[number]), known)
-    if isinstance(rules, LocalRuleSet):
-        spans = enumerate(rules.spans(), start=1)
-        partition = next(k for k, (start, stop) in spans if start <= number < stop)
-        name = _new_name("stair_partition", rules.schema.taken)
-        return f"{identifier(name)} = {partition} AND {condition}"
-    return condition
+    return f"{_in_partition(rules, number)}{condition}"
+
+
+def _in_partition(rules: RuleSet, number: int) -> str:
+    """That a row is in the partition of this rule; nothing where all rows are together."""
+    name = identifier(_new_name("stair_partition", rules.schema.taken))
+    return f"{name} = {rules.partition_of[number] + 1} AND " if rules.routing else ""
 
 
 def _routed(
-    rules: LocalRuleSet,
+    routing: Routing,
     writer: ClauseWriter,
     source: str,
-    partition: str,
     taken: Collection[str],
     dialect: Dialect,
 ) -> str:
     """A subquery with the number of each row's nearest partition, the first of equals."""
+    partition = _new_name("stair_partition", taken)
     distances = [
-        _new_name(f"stair_distance_{k}", taken) for k in range(1, len(rules.partitions) + 1)
+        _new_name(f"stair_distance_{k}", taken) for k in range(1, len(routing.partitions) + 1)
     ]
     lines = [
         f"    {' + '.join(writer.distance(leg) for leg in parts)} AS {name}"
-        for name, parts in zip(distances, legs(rules), strict=True)
+        for name, parts in zip(distances, legs(routing), strict=True)
     ]
     nearest = [
         "WHEN " + (" AND ".join(f"{d} <= {e}" for e in distances[k + 1 :]) or "1 = 1")

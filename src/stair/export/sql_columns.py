@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.data.conversion import EXACT, MEASURES, NETWORKS
+from stair.data.arrays import EXACT
+from stair.data.conversion import MEASURES, NETWORKS
 from stair.data.zones import UTC, fixed_offset
 from stair.errors import StairError, option
 from stair.export.needs import refuse_types

@@ -16,7 +16,6 @@ from stair.rules.figures import fine_percent as fine_percent
 from stair.rules.figures import floor_in_words as floor_in_words
 from stair.rules.figures import percent as percent
 from stair.rules.figures import score_in_words as score_in_words
-from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.evidence.of_rules import RuleEvidence
@@ -80,8 +79,8 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
     def rows(chosen: list[tuple[int, RuleEvidence]]) -> list[Row]:
         return [_row(str(k).rjust(digits), each, k in falling) for k, each in chosen]
 
-    if isinstance(summary.rules, LocalRuleSet):
-        return _partitions(summary, summary.rules, numbered, rows, every_rule)
+    if summary.rules.routing:
+        return _partitions(summary, numbered, rows, every_rule)
     rest = summary.rest
     name = summary.rules.label_name(summary.rules.default)
     otherwise = [
@@ -121,15 +120,14 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
 
 def _partitions(
     summary: Summary,
-    rules: LocalRuleSet,
     numbered: list[tuple[int, RuleEvidence]],
     rows: Callable[[list[tuple[int, RuleEvidence]]], list[Row]],
     every_rule: bool,
 ) -> list[Section]:
     """A part of the table for each partition: its outlier rules, or all of them."""
-    found = []
+    found, rules = [], summary.rules
     for number, (partition, (start, stop)) in enumerate(
-        zip(rules.partitions, rules.spans(), strict=True), start=1
+        zip(rules.partitions, rules.spans, strict=True), start=1
     ):
         own = numbered[start:stop]
         shown = [
@@ -163,7 +161,7 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 
 def floor_message(summary: Summary) -> str:
     """What is said of a floor that was not reached."""
-    longest = summary.settings["max_rule_length"]
+    longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
     lower = f"Try a lower {option('min_score')}"
@@ -408,10 +406,8 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     lines += [f"Look twice: {suspect}." for suspect in summary.suspects]
     lines += certificate_in_words(summary)
     lines += untold_in_words(summary)
-    if isinstance(rules, LocalRuleSet):
-        routed, assigned = (
-            score_in_words(score, summary.min_score, 3) for score in (rules.routed, rules.assigned)
-        )
+    if rules.routing:
+        routed, assigned = routed_and_assigned(summary)
         lines.append(
             f"Routed {summary.score_name} {routed}: what a new row gets, by its nearest "
             f"partition. Assigned {assigned}: the paper's, where training chose the "
@@ -434,6 +430,15 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     if not summary.floor_reached:
         wrapped = [paint(s, _WARN) if "floor was not" in s else s for s in wrapped]
     return wrapped
+
+
+def routed_and_assigned(summary: Summary) -> tuple[str, str]:
+    """The two scores of rules for partitions."""
+    routing = summary.rules.routing
+    return (
+        score_in_words(routing.routed, summary.min_score, 3),
+        score_in_words(routing.assigned, summary.min_score, 3),
+    )
 
 
 def _brought_back(left_out: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""From a table to a LocalRuleSet: the space, the starts to try, and words for partitions."""
+"""From a table to rules for partitions: the space, the starts to try, and words for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from stair.learn.table import Table
 from stair.rules.clauses import number_in_words, side_by_side, value_in_words
 from stair.rules.columns import Term
 from stair.rules.figures import percent
-from stair.rules.local import LocalRuleSet, Partition
 from stair.rules.match import first_match
 from stair.rules.objective import f1, reaches
-from stair.rules.rule_set import Rule, rule_set_of
-from stair.rules.space import Space, space_of
+from stair.rules.routing import Partition, Routing, Space, space_of
+from stair.rules.rule_set import Rule, RuleSet, rule_set_of
 
 STARTS: Final = (2, 4, 8)
 # k-means is drawn anew as often as this many values may be looked at, and no more than so often.
@@ -53,7 +52,7 @@ def local_rules(
     seed: int,
     most_draws: int = MOST_DRAWS,
     say: Callable[[str], object] = lambda _: None,
-) -> tuple[LocalRuleSet, Local]:
+) -> tuple[RuleSet, Local]:
     """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
     if n_partitions != "auto" and n_partitions > table.n_rows:
         raise StairError(
@@ -104,7 +103,7 @@ def _rule_set(
     space: Space,
     places: NDArray[np.float64],
     local: Local,
-) -> LocalRuleSet:
+) -> RuleSet:
     """The rules with counts of the rows that are routed to them, which is what a new row gets."""
     table, n = data.table, len(classes)
     counts = data.count(data.codes, n)
@@ -130,10 +129,10 @@ def _rule_set(
         words = describe(data, routed == number) if len(local.leaves) > 1 else "all rows"
         center = tuple(local.centers[number].tolist())
         partitions.append(Partition(center, float(found.sum()), len(part.rules), words))
-    return LocalRuleSet(
+    return RuleSet(
         tuple(rules), classes, table.schema, classes[default], tuple(map(float, counts)),
         None if positive is None else classes[positive],
-        tuple(partitions), space, local.assigned, local.routed,
+        Routing(space, tuple(partitions), local.assigned, local.routed),
     )  # fmt: skip
 
 

@@ -39,8 +39,8 @@ from stair.learn.grow import Node, Step, grow_forest, plant
 from stair.learn.prune import refine
 from stair.rules.match import first_match
 from stair.rules.objective import f1, reaches
+from stair.rules.routing import TINY, Matrix, squared_distances
 from stair.rules.rule_set import Leaf
-from stair.rules.space import TINY, Matrix, squared_distances
 
 FloorOn: TypeAlias = Literal["routed", "assigned"]
 Flags: TypeAlias = NDArray[np.bool_]

@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.arrays import EXACT
 from stair.data.conversion import (
-    EXACT,
     MEASURES,
     NETWORKS,
     Part,

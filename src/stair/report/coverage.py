@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.rules.local import LocalRuleSet
 from stair.rules.match import Bits, blocks_of_bits, first_of, unpacked
 from stair.rules.rule_set import RuleSet
+from stair.rules.schema import Values
 
 MOST_PAIRED: Final = 60  # rules whose overlap is looked at pair by pair
 MOST_PAIRS: Final = 12
@@ -52,23 +52,17 @@ class Coverage:
 
 def coverage_of(
     rules: RuleSet,
-    values: dict[str, NDArray[Any]],
+    values: Values,
     codes: NDArray[np.int32],
-    routed: NDArray[np.intp] | None = None,
     examples: int = 0,
 ) -> Coverage:
-    """One pass over the rows. `routed` is the partition of each where the rules are local."""
+    """One pass over the rows."""
     tally = _Tally(rules, examples)
-    if isinstance(rules, LocalRuleSet) and routed is not None:
-        for number, (start, stop) in enumerate(rules.spans()):
-            rows = np.flatnonzero(routed == number)
-            part = rules.rules[start:stop]
-            blocks = blocks_of_bits(part, lambda name, r=rows: values[name][r], len(rows))  # type: ignore[misc]
-            for block, bits in blocks:
-                tally.add(bits, codes[rows[block]], rows[block], start, len(part))
-    else:
-        for block, bits in blocks_of_bits(rules.rules, values.__getitem__, len(codes)):
-            tally.add(bits, codes[block], np.arange(block.start, block.stop), 0, len(rules))
+    every = np.arange(len(codes))
+    for own, rows, here in rules.parts(values):
+        part, numbers = rules.rules[own.start : own.stop], every[rows]
+        for block, bits in blocks_of_bits(part, here.__getitem__, here.n_rows):
+            tally.add(bits, codes[numbers[block]], numbers[block], own.start, len(part))
     return tally.done()
 
 

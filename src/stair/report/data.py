@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,8 +36,7 @@ from stair.report.map import map_of
 from stair.report.telling import Telling, telling_columns
 from stair.report.told import on_the_frontier, told_of
 from stair.rules.clauses import Among, Clause, clause_in_words, side_by_side
-from stair.rules.local import LocalRuleSet
-from stair.rules.rule_set import Rule
+from stair.rules.rule_set import Rule, RuleSet
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -61,7 +60,6 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
     """All that the page shows, counted from the summary's rules and rows."""
     rules, codes = summary.rules, summary._codes
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
-    local = rules if isinstance(rules, LocalRuleSet) else None
     views_of = Views(summary, examples)
     coverage, places = views_of.coverage, views_of.places
     views = _views(summary, views_of)
@@ -103,12 +101,12 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         missed=_missed(summary, coverage),
         rest=_rest(summary),
         overlap=coverage.overlap,
-        partitions=_partitions(local, places, positive),
-        map=None
-        if local is None
-        else map_of(local, summary._values, places.routed, codes == positive),
-        routed=None if local is None else local.routed,
-        assigned=None if local is None else local.assigned,
+        partitions=_partitions(rules, places, positive),
+        map=map_of(rules.routing, summary._values, places.routed, codes == positive)
+        if rules.routing
+        else None,
+        routed=rules.routing.routed if rules.routing else None,
+        assigned=rules.routing.assigned if rules.routing else None,
         steps=_steps(summary),
         held_out=summary.held_out,
         left_out=tuple(summary.left_out.items())[:MOST_LISTED],
@@ -174,27 +172,21 @@ def _inlier_rows(summary: Summary) -> tuple[int, int]:
 class _Places:
     """The rows that a rule is held against: all, or those of its partition."""
 
-    def __init__(self, summary: Summary, local: LocalRuleSet | None) -> None:
-        values, codes = summary._values, summary._codes
-        n_classes = len(summary.rules.classes)
-        self.routed = np.empty(0, dtype=np.intp)
-        if local is None:
-            self.of_rule: list[int | None] = [None] * len(summary.rules)
+    def __init__(self, summary: Summary) -> None:
+        rules, values, codes = summary.rules, summary._values, summary._codes
+        self.of_rule = rules.partition_of
+        self.routed = np.zeros(len(codes), dtype=np.intp)
+        if not rules.routing:
             self.parts = [summary._distributions()]
             return
-        self.routed = local.route(values)
-        self.of_rule = [k for k, (a, b) in enumerate(local.spans()) for _ in range(a, b)]
         self.parts = []
-        for number in range(len(local.partitions)):
-            rows = np.flatnonzero(self.routed == number)
-            self.parts.append(Distributions(_taking(values, rows), codes[rows], n_classes))
+        for number, (_, rows, here) in enumerate(rules.parts(values)):
+            self.routed[rows] = number
+            own = Distributions(here.__getitem__, codes[rows], len(rules.classes))
+            self.parts.append(own)
 
     def around(self, rule: int) -> Distributions:
-        return self.parts[self.of_rule[rule] or 0]
-
-
-def _taking(values: Mapping[str, NDArray[Any]], rows: NDArray[np.intp]) -> Any:
-    return lambda name: values[name][rows]
+        return self.parts[self.of_rule[rule]]
 
 
 class Views:
@@ -203,9 +195,9 @@ class Views:
     def __init__(self, summary: Summary, examples: int = 0) -> None:
         rules = summary.rules
         self.summary = summary
-        self.places = _Places(summary, rules if isinstance(rules, LocalRuleSet) else None)
+        self.places = _Places(summary)
         self.coverage = (
-            coverage_of(rules, summary._values, summary._codes, self.places.routed, examples)
+            coverage_of(rules, summary._values, summary._codes, examples)
             if summary.has_rows
             else coverage_of_counts(rules)
         )
@@ -242,7 +234,7 @@ class Views:
             n_others=summary.n_rows - int(coverage.totals[place]),
             n_outliers=int(around.totals[group]),
             n_inliers=total - int(around.totals[group]),
-            partition=None if partition is None else partition + 1,
+            partition=partition + 1 if rules.routing else None,
             detailed=detailed,
             clauses=tuple(clauses),
             sql=sql,
@@ -361,18 +353,14 @@ def _rest(summary: Summary) -> Rest | None:
     return Rest(name, rest.rows, rest.hits) if rest.rows else None
 
 
-def _partitions(
-    local: LocalRuleSet | None, places: _Places, positive: int | None
-) -> tuple[PartitionView, ...]:
-    if local is None:
-        return ()
+def _partitions(rules: RuleSet, places: _Places, positive: int | None) -> tuple[PartitionView, ...]:
     return tuple(
         PartitionView(
             number, shortened(partition.description, LONGEST_TEXT), int(part.totals.sum()),
             int(part.totals[positive]) if positive is not None else 0, partition.n_rules,
         )
         for number, (partition, part) in enumerate(
-            zip(local.partitions, places.parts, strict=True), start=1
+            zip(rules.routing.partitions, places.parts, strict=False), start=1
         )
     )  # fmt: skip
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from stair.export.text import falling_rules, figures_in_words
 from stair.report.told import on_the_frontier, told_of
 from stair.rules.clauses import clause_in_words, side_by_side
-from stair.rules.local import LocalRuleSet
 
 if TYPE_CHECKING:
     from stair.evidence.of_rules import ClauseEvidence, RuleEvidence
@@ -20,9 +19,6 @@ MOST: Final = 20
 def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
     """What the template needs: the rules that are shown, and what the others cover together."""
     rules = summary.rules
-    partition_of: list[int] = []
-    if isinstance(rules, LocalRuleSet):
-        partition_of = [k for k, (a, b) in enumerate(rules.spans(), start=1) for _ in range(a, b)]
     numbered = list(enumerate(summary.evidence, start=1))
     main = [(k, e) for k, e in numbered if rules.positive is None or e.rule.label == rules.positive]
     others = [pair for pair in numbered if pair not in main]
@@ -37,8 +33,8 @@ def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
         "said": _said,
         "shown": shown,
         "n_hidden": len(numbered) - len(shown),
-        "partition_of": partition_of,
-        "partitions": rules.partitions if isinstance(rules, LocalRuleSet) else (),
+        "partition_of": rules.partition_of,
+        "routing": rules.routing,
         "rest_rows": summary.rest.rows,
         "rest_right": summary.rest.precision if summary.rest.rows else 0.0,
     }

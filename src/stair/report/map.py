@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.rules.local import LocalRuleSet
+from stair.rules.routing import Routing
 
 ACROSS: Final = 36
 DOWN: Final = 22
@@ -39,7 +39,7 @@ class Map:
 
 
 def map_of(
-    rules: LocalRuleSet,
+    routing: Routing,
     values: dict[str, NDArray[Any]],
     routed: NDArray[np.intp],
     is_outlier: NDArray[np.bool_],
@@ -47,7 +47,7 @@ def map_of(
     """The two directions in which the rows' places differ most, and the rows counted there."""
     step = -(-len(is_outlier) // MOST_ROWS)
     rows = {name: array[::step] for name, array in values.items()}
-    sample = rules.space.place(rows.__getitem__)
+    sample = routing.space.place(rows.__getitem__)
     middle = sample.mean(axis=0)
     directions = np.linalg.eigh(np.atleast_2d(np.cov(sample - middle, rowvar=False, bias=True)))[1]
     axes = directions[:, ::-1][:, :2]
@@ -65,12 +65,12 @@ def map_of(
         return np.arcsinh(far)
 
     flat = flattened(sample)
-    centers = flattened(np.array([p.center for p in rules.partitions]))
+    centers = flattened(np.array([p.center for p in routing.partitions]))
     low, high = np.quantile(flat, [TAIL, 1 - TAIL], axis=0)
     low, high = np.minimum(low, centers.min(axis=0)), np.maximum(high, centers.max(axis=0))
     span = np.where(high > low, high - low, 1.0)
     size = np.array([ACROSS, DOWN])
-    n_partitions = len(rules.partitions)
+    n_partitions = len(routing.partitions)
     counts = np.zeros((2, DOWN, ACROSS, n_partitions), dtype=np.int64)
     cell = np.clip((flat - low) / span * size, 0, size - 1).astype(np.intp)
     marked = is_outlier[::step].astype(np.intp)

@@ -63,7 +63,7 @@ def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
     digest = hashlib.blake2b(f"{kind} {len(values)}:".encode(), digest_size=SIZE)
     for start in range(0, len(values), CHUNK):
         part = values[start : start + CHUNK]
-        if kind in ("text", "whole", "large"):
+        if kind in ("text", "whole", "large", "mixed"):
             texts = [v if v is None else str(v) for v in part.tolist()]
             # Lengths tell where each text ends, so that no two columns run together alike.
             lengths = [-1 if v is None else len(v) for v in texts]
@@ -90,6 +90,8 @@ def _plain(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], str]:
             return values, "text"
         if kinds in ({bool}, {int}):
             return values, "truth" if kinds == {bool} else "whole"
+        if kinds == {int, float}:
+            return values, "mixed"
     elif values.dtype.kind in KINDS and values.dtype.kind != "M":
         return values, KINDS[values.dtype.kind]
     plain = from_array(name, values)[0]

@@ -16,6 +16,7 @@ from stair.export.text import (
     figures_in_words,
     floor_in_words,
     percent,
+    routed_and_assigned,
     score_in_words,
 )
 from stair.learn.methods import METHODS
@@ -28,7 +29,6 @@ from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
 from stair.review.session import Review
-from stair.rules.local import LocalRuleSet
 from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
@@ -245,11 +245,8 @@ def size(summary: Summary) -> str:
 
 def score(summary: Summary) -> str:
     text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
-    rules = summary.rules
-    if isinstance(rules, LocalRuleSet):
-        routed, assigned = (
-            score_in_words(score, summary.min_score, 3) for score in (rules.routed, rules.assigned)
-        )
+    if summary.rules.routing:
+        routed, assigned = routed_and_assigned(summary)
         text += f" (routed {routed}, assigned {assigned})"
     return text
 

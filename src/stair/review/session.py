@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn.methods import Learned, check_rules
+from stair.learn.learner import check_rules
+from stair.learn.method import Learned
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
@@ -46,7 +47,6 @@ from stair.review.store import (
 )
 from stair.rules.agreement import predicted_classes
 from stair.rules.clauses import Clause
-from stair.rules.local import LocalRuleSet
 from stair.rules.objective import score_of_classes
 from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
@@ -315,7 +315,7 @@ class Review:
         learned = learn(given.values, given.codes)
         check = check_rules(learn, learned, given.values, given.codes, None)
         say("counting")
-        summary = summary_of(given, learned, {**settings, **learn.settings}, check)
+        summary = summary_of(given, learned, {**settings, **learn.method.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
@@ -448,7 +448,7 @@ class Review:
             say(f"length against score: floor {floor:.2f}, {number} of {len(FLOORS)}")
             learn = learner(given, {**settings, "min_score": floor, "effort": "fast"}, say)
             learned = learn(given.values, given.codes)
-            summary = summary_of(given, learned, learn.settings)
+            summary = summary_of(given, learned, learn.method.settings)
             points.append((floor, summary.rules.total_length, summary.score))
             is_whole = number == len(FLOORS)
             self.frontier = Frontier(method, longest, tuple(points), is_whole)
@@ -472,8 +472,8 @@ def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
     What training knew when it assigned rows to partitions is gone, so nothing better is claimed
     than what a new row gets.
     """
-    if not isinstance(rules, LocalRuleSet):
+    if not rules.routing:
         return rules
     predicted = predicted_classes(rules, given.values)
     score = score_of_classes(predicted, given.codes, given.verdict.positive)
-    return replace(rules, routed=score, assigned=score)
+    return replace(rules, routing=replace(rules.routing, routed=score, assigned=score))

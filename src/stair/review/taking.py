@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +17,12 @@ from stair.data import write_table
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.export.kinds import export
-from stair.learn.methods import Learned
+from stair.learn.method import Learned
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
 from stair.review.revision import Now
 from stair.review.session import Review, with_own_scores
-from stair.rules.local import LocalRuleSet
-from stair.rules.rule_set import RuleSet
 from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
@@ -95,22 +92,11 @@ def accepted(review: Review, now: Now) -> SavedRules:
     places = pages.accepted_rules(now)
     if not places:
         raise StairError("no rule is accepted yet; judge one as true outliers first")
-    rules = _chosen(now.revision.summary.rules, places)
+    rules = now.revision.summary.rules.with_rules(places)
     given = review.given.relabelled(now.judged.codes[review.given.rows], "labels as reviewed")
     rules = with_own_scores(rules, given)
     summary = summary_of(given, Learned(rules, ()), now.revision.settings)
     return from_json(to_json(summary), "the review")
-
-
-def _chosen(rules: RuleSet, places: list[int]) -> RuleSet:
-    kept = tuple(rules.rules[k] for k in places)
-    if not isinstance(rules, LocalRuleSet):
-        return replace(rules, rules=kept)
-    parts = tuple(
-        replace(part, n_rules=sum(start <= k < stop for k in places))
-        for part, (start, stop) in zip(rules.partitions, rules.spans(), strict=True)
-    )
-    return replace(rules, rules=kept, partitions=parts)
 
 
 def rules(review: Review, now: Now, kind: str, dialect: str, form: str) -> Response:

@@ -7,8 +7,10 @@ it was learned with, and reads whatever it is asked about by that schema.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,6 +31,7 @@ from stair.rules.clauses import (
 )
 from stair.rules.figures import fine_percent
 from stair.rules.match import all_matches, first_match
+from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
 
 Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
@@ -167,7 +170,8 @@ class RuleSet:
     The rules of STAIR are disjoint and cover every training row. `positive` is the outlier
     class, or None where there are more than two classes; `totals` are the training rows (or
     weights) of each class. Where names are given in place of a schema, what they are is told from
-    the clauses.
+    the clauses. A row is held against the rules of its own partition alone, which stand one after
+    the other in `rules`; where nobody asked for more there is one partition.
     """
 
     rules: tuple[Rule, ...]
@@ -176,6 +180,7 @@ class RuleSet:
     default: Label
     totals: tuple[float, ...]
     positive: Label | None = None
+    routing: Routing = NO_ROUTING
 
     def __post_init__(self) -> None:
         given: Any = self.schema
@@ -191,11 +196,54 @@ class RuleSet:
     @property
     def used(self) -> frozenset[str]:
         """The names of the fields that must be known to label a row."""
-        return frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+        mine = frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+        return mine | {dimension.feature for dimension in self.routing.space.dimensions}
+
+    @property
+    def partitions(self) -> tuple[Partition, ...]:
+        """The parts of the data that have rules of their own: one where all rows are together."""
+        return self.routing.partitions or (Partition((), sum(self.totals), len(self.rules)),)
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Where the rules of each partition start and end."""
+        ends = np.cumsum([0, *(partition.n_rules for partition in self.partitions)]).tolist()
+        return tuple(pairwise(ends))
+
+    @property
+    def partition_of(self) -> tuple[int, ...]:
+        """The number of the partition of each rule, from 0."""
+        return tuple(k for k, (start, stop) in enumerate(self.spans) for _ in range(start, stop))
+
+    def route(self, X: Any) -> NDArray[np.intp]:
+        """The number of the partition of each row, from 0."""
+        values = self.read(X)
+        return self.routing.of(values.__getitem__, values.n_rows)
+
+    def parts(self, values: Values) -> Iterator[tuple[range, NDArray[np.intp] | slice, Values]]:
+        """For each partition the numbers of its rules, and its rows with their values."""
+        if not self.routing:
+            yield range(len(self.rules)), slice(None), values
+            return
+        routed = self.routing.of(values.__getitem__, values.n_rows)
+        for number, (start, stop) in enumerate(self.spans):
+            rows = np.flatnonzero(routed == number)
+            yield range(start, stop), rows, values.take(rows)
 
     def read(self, table: Any) -> Values:
         """What the rules need of a table of any kind, as they compare it."""
         return self.schema.read(table, self.used)
+
+    def with_rules(self, numbers: Sequence[int]) -> RuleSet:
+        """As if there were these rules alone (from 0), in this order; those of one partition stay
+        beside each other."""
+        owners = Counter(self.partition_of[number] for number in numbers)
+        partitions = tuple(
+            replace(partition, n_rules=owners[k])
+            for k, partition in enumerate(self.routing.partitions)
+        )
+        rules = tuple(self.rules[number] for number in numbers)
+        return replace(self, rules=rules, routing=replace(self.routing, partitions=partitions))
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -254,12 +302,20 @@ class RuleSet:
     def assign(self, X: Any) -> NDArray[np.intp]:
         """The number of the first rule that covers each row, −1 where none does."""
         values = self.read(X)
-        return first_match(self.rules, values.__getitem__, values.n_rows)
+        numbers = np.full(values.n_rows, -1, dtype=np.intp)
+        for own, rows, here in self.parts(values):
+            found = first_match(self.rules[own.start : own.stop], here.__getitem__, here.n_rows)
+            numbers[rows] = np.where(found >= 0, found + own.start, -1)
+        return numbers
 
     def covers(self, X: Any) -> NDArray[np.bool_]:
         """A (rows × rules) matrix: which rule covers which row."""
         values = self.read(X)
-        return all_matches(self.rules, values.__getitem__, values.n_rows)
+        covered = np.zeros((values.n_rows, len(self.rules)), dtype=np.bool_)
+        for own, rows, here in self.parts(values):
+            rules = self.rules[own.start : own.stop]
+            covered[rows, own.start : own.stop] = all_matches(rules, here.__getitem__, here.n_rows)
+        return covered
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
@@ -285,23 +341,27 @@ class RuleSet:
     def explain(self, row: Any) -> Explanation:
         """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
         values = self.read(one_row(row, self.schema))
-        matches = np.flatnonzero(all_matches(self.rules, values.__getitem__, 1)[0])
+        place = int(self.routing.of(values.__getitem__, 1)[0])
+        own = range(*self.spans[place])
         number, label = None, self.default
         reasons: tuple[str, ...] = ()
-        if matches.size:
-            number = int(matches[0]) + 1
+        first = first_match(self.rules[own.start : own.stop], values.__getitem__, 1)[0]
+        if first >= 0:
+            number = own[int(first)] + 1
             rule = self.rules[number - 1]
             label = rule.label
             reasons = tuple(reason(c, _plain(values[c.feature][0])) for c in rule.clauses)
-        nearest, misses = (None, ()) if label == self.positive else self._nearest(values)
-        return Explanation(label, self.label_name(label), number, reasons, nearest, misses)
+        nearest, misses = (None, ()) if label == self.positive else self._nearest(values, own)
+        name, partition = self.label_name(label), self.routing.heading(place)
+        return Explanation(label, name, number, reasons, nearest, misses, partition)
 
-    def _nearest(self, values: Values) -> tuple[int | None, tuple[str, ...]]:
-        """The outlier rule with the fewest clauses that the row does not meet, and those."""
+    def _nearest(self, values: Values, own: range) -> tuple[int | None, tuple[str, ...]]:
+        """The outlier rule with the fewest clauses that the row does not meet, and those; of the
+        rules of the row's own partition."""
         failing = [
-            (number, [c for c in rule.clauses if not c.covers(values[c.feature])[0]])
-            for number, rule in enumerate(self.rules, start=1)
-            if self.positive is not None and rule.label == self.positive
+            (number + 1, [c for c in rule.clauses if not c.covers(values[c.feature])[0]])
+            for number in own
+            if self.positive is not None and (rule := self.rules[number]).label == self.positive
         ]
         if not failing:
             return None, ()
@@ -309,8 +369,15 @@ class RuleSet:
         return number, tuple(objection(c, _plain(values[c.feature][0])) for c in clauses)
 
     def __str__(self) -> str:
-        lines = [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules]
-        return "\n".join([*lines, f"otherwise → {self.label_name(self.default)}"])
+        lines = []
+        for k, (partition, (start, stop)) in enumerate(
+            zip(self.partitions, self.spans, strict=True), start=1
+        ):
+            if self.routing:
+                lines.append(f"partition {k}, {partition.rows:g} rows: {partition.description}")
+            lines += [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules[start:stop]]
+            lines.append(f"otherwise → {self.label_name(self.default)}")
+        return "\n".join(lines)
 
     def _size(self) -> str:
         n = len(self.rules)
@@ -320,7 +387,7 @@ class RuleSet:
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._size()}; otherwise {self.label_name(self.default)})"
+        return f"RuleSet({self._size()}; otherwise {self.label_name(self.default)})"
 
     def _repr_html_(self) -> str:
         rows = [

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import EXACT, exact_numbers
+from stair.data.arrays import EXACT, exact_numbers
 from stair.data.frame import Array, Loaded
 
 
@@ -102,6 +102,8 @@ def _from_frame(array: Array) -> Raw:
         dtype = np.uint64 if max(present) >= 2**63 else np.int64
         missing = np.array([v is None for v in listed])
         return whole(np.array([0 if v is None else v for v in listed], dtype=dtype), missing)
+    if present and all(type(v) in (int, float) for v in present):
+        return np.array([np.nan if v is None else float(v) for v in listed])  # as in a database
     place = {v: k for k, v in enumerate(dict.fromkeys(present))}
     codes = np.array([-1 if v is None else place[v] for v in listed], dtype=np.int64)
     return Words(list(place), codes)

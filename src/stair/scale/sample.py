@@ -20,18 +20,18 @@ from stair.errors import StairError, option
 from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import suspects_of
 from stair.learn.frontier import frontier_of
-from stair.learn.methods import Learner, check_rules
+from stair.learn.learner import Learner, check_rules
 from stair.learn.table import choose_fields, notes_on_parts, read_to_learn
+from stair.progress import Progress
 from stair.rules.agreement import predicted_classes
 from stair.rules.groups import groups_apart
-from stair.rules.local import LocalRuleSet
 from stair.rules.objective import f1
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from stair.scale.census import as_learned, typed, worded
 from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.draw import Draw, Look
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
@@ -185,7 +185,7 @@ def learn_from_sample(
     )
     score = score_of_table(predicted, verdict.positive)
     note = f"learned from a random sample of {len(codes):,} rows; figures are from all rows"
-    if isinstance(rules, LocalRuleSet):
+    if rules.routing:
         rules = _with_partitions(rules, score)
         note += ", but for the assigned score"
     if not isinstance(check, str):
@@ -219,13 +219,14 @@ def recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int
     return dataclasses.replace(rules, rules=counted, totals=tuple(map(float, totals.tolist())))
 
 
-def _with_partitions(rules: LocalRuleSet, score: float) -> LocalRuleSet:
+def _with_partitions(rules: RuleSet, score: float) -> RuleSet:
     """Rows of each partition from all rows: those that its rules cover."""
     partitions = tuple(
         dataclasses.replace(each, rows=sum(rule.rows for rule in rules.rules[start:stop]))
-        for each, (start, stop) in zip(rules.partitions, rules.spans(), strict=True)
+        for each, (start, stop) in zip(rules.partitions, rules.spans, strict=True)
     )
-    return dataclasses.replace(rules, routed=score, partitions=partitions)
+    routing = dataclasses.replace(rules.routing, routed=score, partitions=partitions)
+    return dataclasses.replace(rules, routing=routing)
 
 
 def score_of_table(predicted: NDArray[np.int64], positive: int | None) -> float:

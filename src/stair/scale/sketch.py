@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import EXACT
+from stair.data.arrays import EXACT
 from stair.learn.identifiers import expected_pairs
 
 SUMMARY: Final = 8192  # quantiles in a summary

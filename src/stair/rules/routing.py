@@ -1,4 +1,4 @@
-"""Where rows lie: the distances that partitions need, from columns of any kind.
+"""Which partition a row belongs to: the one whose center is nearest, by columns of any kind.
 
 Distances need comparable attributes, so numbers and times are scaled robustly, by their median and
 interquartile range, for distances only; the rules stay in the user's own units. Two different
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from stair.rules.clauses import Among, Mentions, value_order
 
 Matrix: TypeAlias = NDArray[np.float64]
+Array: TypeAlias = NDArray[Any]  # of one column, whose type is that of its field
 
 # A category that few rows have tells little about where rows lie.
 MOST_CATEGORIES = 50
@@ -33,7 +34,7 @@ BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Dimension:
     """One attribute's part in a distance.
 
     `values` are the categories or terms that count; numbers and times have a center and a scale.
@@ -49,7 +50,7 @@ class Axis:
     def width(self) -> int:
         return len(self.values) if self.kind in ("category", "text") else 1
 
-    def place(self, array: NDArray[Any]) -> Matrix:
+    def place(self, array: Array) -> Matrix:
         """Coordinates (rows × width); a missing number lies at the center, and so does an infinite
         one, from which nothing else is nearer than another."""
         if self.kind == "category":
@@ -75,12 +76,12 @@ class Axis:
 class Space:
     """All attributes together."""
 
-    axes: tuple[Axis, ...]
+    dimensions: tuple[Dimension, ...]
 
-    def place(self, column: Callable[[str], NDArray[Any]]) -> Matrix:
+    def place(self, column: Callable[[str], Array]) -> Matrix:
         """The coordinates of rows, such that squared distances are means over the attributes."""
-        parts = [axis.place(column(axis.feature)) for axis in self.axes]
-        return np.column_stack(parts) / math.sqrt(len(self.axes))
+        parts = [dimension.place(column(dimension.feature)) for dimension in self.dimensions]
+        return np.column_stack(parts) / math.sqrt(len(self.dimensions))
 
     def distances(self, places: Matrix, centers: Matrix) -> Matrix:
         """Squared, from each row to each center, added up attribute by attribute.
@@ -91,23 +92,71 @@ class Space:
         found = np.zeros((len(places), len(centers)))
         for k, center in enumerate(centers):
             start = 0
-            for axis in self.axes:
+            for dimension in self.dimensions:
                 part = np.zeros(len(places))
                 with np.errstate(over="ignore"):  # beyond 1e154 every center is infinitely far
-                    for j in range(start, start + axis.width):
+                    for j in range(start, start + dimension.width):
                         part += (places[:, j] - center[j]) ** 2
                 found[:, k] += part
-                start += axis.width
+                start += dimension.width
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of the data: its center, its training rows, how many rules are its own."""
+
+    center: tuple[float, ...]  # coordinates in the space; none where all rows are here
+    rows: float
+    n_rules: int
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Which partition a row belongs to: that of the nearest center, the first of equals.
+
+    Two scores are kept apart: `routed` is what a new row gets, by its nearest center; `assigned`
+    is the paper's, in which training knew the label of a row when it chose the row's partition.
+    """
+
+    space: Space
+    partitions: tuple[Partition, ...]
+    assigned: float = 0.0
+    routed: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.partitions)
+
+    def of(self, column: Callable[[str], Array], n_rows: int) -> NDArray[np.intp]:
+        """The number of the partition of each row."""
+        if not self:
+            return np.zeros(n_rows, dtype=np.intp)
+        centers = np.array([partition.center for partition in self.partitions])
+        nearest: NDArray[np.intp] = self.space.distances(self.space.place(column), centers).argmin(
+            axis=1
+        )
+        return nearest
+
+    def heading(self, number: int) -> str:
+        """What a partition is called; nothing where there is no other."""
+        if not self:
+            return ""
+        words = self.partitions[number].description
+        return f"partition {number + 1}{f' ({words})' if words else ''}"
+
+
+# Nobody asked for partitions: all rows are in one.
+NO_ROUTING: Final = Routing(Space(()), ())
 
 
 def space_of(
     features: Sequence[tuple[str, str]],
-    column: Callable[[str], NDArray[Any]],
+    column: Callable[[str], Array],
     terms: Callable[[str], tuple[str, ...]],
 ) -> Space:
     """The space of some features (name and kind), scaled by the rows that are there."""
-    axes = []
+    dimensions: list[Dimension] = []
     for name, kind in features:
         if kind == "category":
             listed = [v for v in column(name).tolist() if v is not None]
@@ -116,26 +165,26 @@ def space_of(
                 counts[value] = counts.get(value, 0) + 1
             common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]
             if common:
-                axes.append(Axis(name, kind, values=tuple(common)))
+                dimensions.append(Dimension(name, kind, values=tuple(common)))
         elif kind == "text":
             if terms(name):
-                axes.append(Axis(name, kind, values=terms(name)))
+                dimensions.append(Dimension(name, kind, values=terms(name)))
         else:
-            axes.append(_scaled(name, kind, column(name)))
-    return Space(tuple(axes))
+            dimensions.append(_scaled(name, kind, column(name)))
+    return Space(tuple(dimensions))
 
 
-def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
+def _scaled(name: str, kind: str, array: Array) -> Dimension:
     """A number or time by its median and interquartile range; one that is as good as zero scales
     by 1: libraries divide by multiplying with the inverse, which is infinite for the least ones."""
-    plain = Axis(name, kind).place(array)[:, 0]
+    plain = Dimension(name, kind).place(array)[:, 0]
     if kind == "time":
         gone = np.isnat(array)
     else:
         gone = ~np.isfinite(np.asarray(array, dtype=np.float64))
     seen = plain[~gone]
     if not seen.size:
-        return Axis(name, kind)
+        return Dimension(name, kind)
     peak = float(np.abs(seen).max())
     if peak > LARGE:  # no difference may be infinite, and no square of one
         low, high = 2.0 * np.percentile(seen / 4.0, [25, 75])
@@ -143,7 +192,7 @@ def _scaled(name: str, kind: str, array: NDArray[Any]) -> Axis:
     else:
         low, center, high = np.percentile(seen, [25, 50, 75])
     scale = float(high - low)
-    return Axis(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
+    return Dimension(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
 
 
 def squared_distances(places: Matrix, centers: Matrix) -> Matrix:

@@ -19,6 +19,7 @@ from fuzz.result import Finding, Result, last_lines, origin
 from stair import Stair, StairError, summarize
 from stair.data import write_table
 from stair.engines.large import engine_of
+from stair.progress import telling
 
 Rng = np.random.Generator
 
@@ -60,13 +61,12 @@ def learn(data: Path, engine: str, work: Path, moment: str = "") -> Any:
         if moment and message.startswith(moment):
             raise _Stopped
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), telling(say):
         warnings.simplefilter("ignore")  # Dask calls pandas in a way that pandas is giving up
         found = summarize(
             str(data / "*.parquet") if engine == "duckdb" else str(data),
             labels="label",
             min_score=0.95,
-            progress=say,
             method=Stair(max_rule_length=4),
             engine=engine_of(engine, work=work),
         )

@@ -24,6 +24,7 @@ from large import files, mixed
 from settings import summarize
 from stair.data.stream import open_stream
 from stair.engines.counting import MemoryCounter, bin_numbers
+from stair.engines.large import read_memory
 from stair.engines.memory import MemoryEngine
 from stair.learn.grow import Growth, grow, leaves_of
 from stair.learn.levels import grow_by_level
@@ -31,7 +32,7 @@ from stair.rules.columns import Binned, Numbers, Times
 from stair.scale.codes import CODES, CodesCounter
 from stair.scale.dask import Cluster, code_frame, open_frame
 from stair.scale.edges import binned
-from stair.scale.options import Options, read_memory
+from stair.scale.options import Options
 from stair.scale.sketch import Sketch
 from stair.scale.summarize import prepared
 

@@ -19,7 +19,7 @@ from large import files, mixed
 from settings import summarize
 from stair.engines.counting import Block
 from stair.learn.distill.given import one_more
-from stair.learn.methods import TOO_FEW_KINDS
+from stair.learn.learner import TOO_FEW_KINDS
 from stair.learn.validation import check_of
 from stair.rules.groups import groups_apart, groups_of
 from stair.rules.objective import f1, score_of_classes

@@ -37,10 +37,10 @@ class DistilledMethod(Method):
     has_kinds: ClassVar[bool] = True
 
     max_rule_length: int = 10
-    max_total_length: int | None = None
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
+    max_total_length: int | None = None
 
     def check(self) -> None:
         super().check()

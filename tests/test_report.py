@@ -22,7 +22,7 @@ from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, 
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
 from stair.evidence.distribution import Distributions
-from stair.evidence.of_rules import evidence_of, rest_of
+from stair.evidence.rule_evidence import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded

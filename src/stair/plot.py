@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError, option
 from stair.evidence.charts import Bar, Histogram
+from stair.evidence.findings import Findings
 from stair.evidence.lettering import Word, side_by_side, width_of
 from stair.export.text import percent, score_in_words
-from stair.report.told import beyond, on_the_frontier, taken
-
-if TYPE_CHECKING:
-    from stair.rules.rule_set import Rule
-    from stair.summary import Summary
+from stair.report.remarks import beyond, on_the_frontier, taken
+from stair.rules.rule_set import Rule
 
 # t-SNE takes minutes beyond a few thousand rows; the map is of a sample then, and says so.
 MOST_ON_MAP: Final = 3000
@@ -41,7 +39,7 @@ GAP: Final = 5.0
 MOST_RULES: Final = 25
 
 
-def plot_partitions(summary: Summary, path: str | Path | None = None, seed: int = 0) -> Any:
+def plot_partitions(summary: Findings, path: str | Path | None = None, seed: int = 0) -> Any:
     """The partitions in two dimensions (t-SNE): a colour for each, outliers ringed."""
     rules = summary.rules
     if not rules.routing:
@@ -78,7 +76,7 @@ def plot_partitions(summary: Summary, path: str | Path | None = None, seed: int 
     return _saved(figure, path)
 
 
-def plot_stabilizer(summary: Summary, path: str | Path | None = None) -> Any:
+def plot_stabilizer(summary: Findings, path: str | Path | None = None) -> Any:
     """The stabilizer M against the number of rules (the paper's Q6), and the score beside it."""
     if not summary.trace:
         raise StairError(f'method "{summary.method}" leaves no trace of M')
@@ -96,7 +94,7 @@ def plot_stabilizer(summary: Summary, path: str | Path | None = None) -> Any:
     return _saved(figure, path)
 
 
-def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
+def plot_coverage(summary: Findings, path: str | Path | None = None) -> Any:
     """The rows that each rule covers, right and wrong: outlier rules, the largest first."""
     positive = summary.rules.positive
     numbered = [
@@ -132,7 +130,7 @@ def plot_coverage(summary: Summary, path: str | Path | None = None) -> Any:
 
 
 def plot_clause(
-    summary: Summary, rule: int | Rule, clause: int = 1, path: str | Path | None = None
+    summary: Findings, rule: int | Rule, clause: int = 1, path: str | Path | None = None
 ) -> Any:
     """A clause's attribute: outliers above, inliers below, what the clause covers in full colour.
 
@@ -169,7 +167,7 @@ def plot_clause(
 
 
 def plot_frontier(
-    summary: Summary,
+    summary: Findings,
     path: str | Path | None = None,
     points: Sequence[tuple[float, float]] | None = None,
 ) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from stair.evidence.axis import Scale
+from stair.evidence.chart_axis import Scale
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:
-    from stair.rules.rule_set import RuleSet
+from stair.data import atomic_write, from_object
+from stair.export.onnx import onnx_inputs, to_onnx
+from stair.export.pandas import pandas_labels, to_pandas
+from stair.export.pmml import to_pmml
+from stair.export.polars import polars_label, to_polars
+from stair.export.python import to_python
+from stair.export.sentences import to_markdown, to_sentences
+from stair.export.sql import to_sql, to_sql_case, to_sql_predicates, to_sql_view
+from stair.rules.rule_set import RuleSet
 
 Content = TypeVar("Content", str, bytes)
 
@@ -27,14 +34,10 @@ class Endings:
 
     def to_sentences(self, path: str | Path | None = None) -> str:
         """A sentence for each rule, as a colleague reads it."""
-        from stair.export.sentences import to_sentences
-
         return written(to_sentences(self.rules), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The sentences as Markdown."""
-        from stair.export.sentences import to_markdown
-
         return written(to_markdown(self.rules), path)
 
     def to_sql(
@@ -44,8 +47,6 @@ class Endings:
         dialect: str = "duckdb",
     ) -> str:
         """The rules as a query that labels each row of a table."""
-        from stair.export.sql import to_sql
-
         return written(to_sql(self.rules, table, dialect), path)
 
     def to_sql_view(
@@ -56,76 +57,51 @@ class Endings:
         view: str | Sequence[str] | None = None,
     ) -> str:
         """The rules as a view; it is called like the table, with _labelled, if not named."""
-        from stair.export.sql import to_sql_view
-
         return written(to_sql_view(self.rules, table, view, dialect), path)
 
     def to_sql_case(self, dialect: str = "duckdb") -> str:
         """The label as a CASE expression."""
-        from stair.export.sql import to_sql_case
-
         return to_sql_case(self.rules, dialect)
 
     def to_sql_predicates(self, dialect: str = "duckdb") -> tuple[str, ...]:
         """A condition for each rule, to stand behind WHERE."""
-        from stair.export.sql import to_sql_predicates
-
         return to_sql_predicates(self.rules, dialect)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""
-        from stair.export.python import to_python
-
         return written(to_python(self.rules), path)
 
     def to_pandas(self, path: str | Path | None = None) -> str:
         """The source of functions that label a pandas DataFrame."""
-        from stair.export.pandas import to_pandas
-
         return written(to_pandas(self.rules), path)
 
     def pandas_labels(self, frame: Any) -> Any:
         """A Series with the label of each row of a pandas DataFrame."""
-        from stair.export.pandas import pandas_labels
-
         return pandas_labels(self.rules, frame)
 
     def to_polars(self, path: str | Path | None = None) -> str:
         """The source of polars expressions."""
-        from stair.export.polars import to_polars
-
         return written(to_polars(self.rules), path)
 
     def polars_label(self) -> Any:
         """A polars expression for the label of a row."""
-        from stair.export.polars import polars_label
-
         return polars_label(self.rules)
 
     def to_onnx(self, path: str | Path | None = None) -> bytes:
         """The rules as an ONNX model; needs onnx."""
-        from stair.export.onnx import to_onnx
-
         return written(to_onnx(self.rules), path)
 
     def onnx_inputs(self, data: Any) -> dict[str, Any]:
         """A table as the ONNX model wants it."""
-        from stair.data import from_object
-        from stair.export.onnx import onnx_inputs
-
         return onnx_inputs(self.rules, from_object(data))
 
     def to_pmml(self, path: str | Path | None = None) -> str:
         """The rules as PMML 4.4."""
-        from stair.export.pmml import to_pmml
-
         return written(to_pmml(self.rules), path)
 
 
 def written(content: Content, path: str | Path | None) -> Content:
     """The content itself, which is written too where a path is given."""
     if path is not None:
-        from stair.data import atomic_write
-
         atomic_write(Path(path), content)
     return content

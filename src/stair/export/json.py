@@ -20,7 +20,7 @@ from stair.rules.schema import Field
 from stair.verdict.codebook import Codebook
 
 if TYPE_CHECKING:
-    from stair.summary import Summary
+    from stair.evidence.findings import Findings
 
 FORMAT: Final = "stair-rules"
 VERSION: Final = 2
@@ -53,7 +53,7 @@ class SavedRules(Endings):
         return Codebook(tuple(map(tuple, values)), others if is_class else None)
 
 
-def to_json(summary: Summary | SavedRules) -> str:
+def to_json(summary: Findings | SavedRules) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
     rules = summary.rules
     document = {
@@ -73,7 +73,7 @@ def to_json(summary: Summary | SavedRules) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _facts(summary: Summary) -> dict[str, Any]:
+def _facts(summary: Findings) -> dict[str, Any]:
     return {
         "method": summary.method,
         "score": summary.score,
@@ -94,7 +94,7 @@ def _facts(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _holding(summary: Summary) -> dict[str, Any]:
+def _holding(summary: Findings) -> dict[str, Any]:
     """Whether the rules hold, how each kind of outlier does, and what one more rule would add."""
     found: dict[str, Any] = {}
     if summary.check is not None:
@@ -116,7 +116,7 @@ def _holding(summary: Summary) -> dict[str, Any]:
     return found
 
 
-def _labels(summary: Summary) -> dict[str, Any]:
+def _labels(summary: Findings) -> dict[str, Any]:
     """How all rules together did, and what the values of the label mean: to judge them again."""
     found: dict[str, Any] = {}
     precision, recall = summary.precision, summary.recall

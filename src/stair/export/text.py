@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stair.errors import option, spoken, visible
 from stair.learn.identifiers import A_KEY
-from stair.learn.kinds import FEWEST
+from stair.learn.kinds import FEWEST, Kind
 from stair.rules.clauses import clause_in_words, side_by_side
 from stair.rules.figures import fine_percent as fine_percent
 from stair.rules.figures import floor_in_words as floor_in_words
@@ -18,9 +18,8 @@ from stair.rules.figures import percent as percent
 from stair.rules.figures import score_in_words as score_in_words
 
 if TYPE_CHECKING:
-    from stair.evidence.of_rules import RuleEvidence
-    from stair.learn.kinds import Kind
-    from stair.summary import Summary
+    from stair.evidence.findings import Findings
+    from stair.evidence.rule_evidence import RuleEvidence
 
 _ALL: Final = option("every_rule", True)
 
@@ -45,7 +44,7 @@ _NUMBER = re.compile(r" *\d+  ")
 
 
 def to_text(
-    summary: Summary, width: int = 80, *, every_rule: bool = False, colour: bool = False
+    summary: Findings, width: int = 80, *, every_rule: bool = False, colour: bool = False
 ) -> str:
     """The rules with their evidence, what is not explained, and what was left out."""
     width = max(60, width)
@@ -68,7 +67,7 @@ Row: TypeAlias = tuple[str, ...]
 Section: TypeAlias = tuple[str, str, list[Row], list[str]]
 
 
-def _sections(summary: Summary, every_rule: bool) -> list[Section]:
+def _sections(summary: Findings, every_rule: bool) -> list[Section]:
     """Title, heading of the last column, rows and a remark of each part of the table."""
     positive = summary.rules.positive
     numbered = list(enumerate(summary.evidence, start=1))
@@ -119,7 +118,7 @@ def _sections(summary: Summary, every_rule: bool) -> list[Section]:
 
 
 def _partitions(
-    summary: Summary,
+    summary: Findings,
     numbered: list[tuple[int, RuleEvidence]],
     rows: Callable[[list[tuple[int, RuleEvidence]]], list[Row]],
     every_rule: bool,
@@ -159,7 +158,7 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
     return (f"{number}  {words}", *figures)
 
 
-def floor_message(summary: Summary) -> str:
+def floor_message(summary: Findings) -> str:
     """What is said of a floor that was not reached."""
     longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
@@ -217,7 +216,7 @@ def _breakable(words: str, room: int) -> str:
     )
 
 
-def _opening(summary: Summary, width: int, paint: Paint) -> list[str]:
+def _opening(summary: Findings, width: int, paint: Paint) -> list[str]:
     n_columns = summary.n_columns
     parts = [f"{summary.n_rows:,} rows", f"{n_columns} column{'s' * (n_columns != 1)}"]
     if summary.rules.positive is not None or summary.kinds:
@@ -243,7 +242,7 @@ def _flow(parts: Iterable[str], width: int) -> list[str]:
     return lines
 
 
-def falling_rules(summary: Summary) -> frozenset[int]:
+def falling_rules(summary: Findings) -> frozenset[int]:
     """The numbers of the outlier rules that fall apart on rows kept aside."""
     if summary.check is None:
         return frozenset()
@@ -255,7 +254,7 @@ def falling_rules(summary: Summary) -> frozenset[int]:
     )
 
 
-def check_in_words(summary: Summary) -> list[str]:
+def check_in_words(summary: Findings) -> list[str]:
     """Whether the rules hold on rows kept aside."""
     check = summary.check
     if check is None:
@@ -283,7 +282,7 @@ def check_in_words(summary: Summary) -> list[str]:
     ]
 
 
-def falling_in_words(summary: Summary) -> list[str]:
+def falling_in_words(summary: Findings) -> list[str]:
     """Which rules fall apart on rows kept aside; they have a star."""
     falling = sorted(falling_rules(summary))
     if not falling:
@@ -298,12 +297,12 @@ def falling_in_words(summary: Summary) -> list[str]:
     ]
 
 
-def kinds_in_words(summary: Summary) -> list[str]:
+def kinds_in_words(summary: Findings) -> list[str]:
     """Kinds of outlier that have no rules above the floor, with what came nearest."""
     return [kind_in_words(summary, kind) for kind in summary.kinds if not kind.reached]
 
 
-def kind_in_words(summary: Summary, kind: Kind) -> str:
+def kind_in_words(summary: Findings, kind: Kind) -> str:
     """Why a kind of outlier is not above the floor."""
     n = f"{kind.rows:,} row{'s' * (kind.rows != 1)}"
     if kind.nearest:
@@ -322,7 +321,7 @@ def kind_in_words(summary: Summary, kind: Kind) -> str:
     return f"{kind.label} ({n}): no rules; none that was found comes near the floor."
 
 
-def further_in_words(summary: Summary) -> list[str]:
+def further_in_words(summary: Findings) -> list[str]:
     """What one more rule would add."""
     more = summary.further
     if more is None or not summary.floor_reached:
@@ -338,7 +337,7 @@ def further_in_words(summary: Summary) -> list[str]:
     ]
 
 
-def untold_in_words(summary: Summary) -> list[str]:
+def untold_in_words(summary: Findings) -> list[str]:
     """Classes that no rule gives, where there are more than two: the largest may be so large that
     saying nothing but its name is right often enough."""
     rules = summary.rules
@@ -358,7 +357,7 @@ def untold_in_words(summary: Summary) -> list[str]:
     ]
 
 
-def certificate_in_words(summary: Summary) -> list[str]:
+def certificate_in_words(summary: Findings) -> list[str]:
     """How far from the shortest the rules may be; nothing where that is not known."""
     certificate, length = summary.certificate, summary.rules.total_length
     if certificate is None:
@@ -383,7 +382,7 @@ def certificate_in_words(summary: Summary) -> list[str]:
     return lines
 
 
-def figures_in_words(summary: Summary) -> str:
+def figures_in_words(summary: Findings) -> str:
     """How many rules, how long, and what they score."""
     rules = summary.rules
     n = len(rules)
@@ -397,7 +396,7 @@ def figures_in_words(summary: Summary) -> str:
     return f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}"
 
 
-def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
+def _closing(summary: Findings, width: int, paint: Paint) -> list[str]:
     rules = summary.rules
     method = f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}"
     lines = [f"{figures_in_words(summary)}. {method}."]
@@ -432,7 +431,7 @@ def _closing(summary: Summary, width: int, paint: Paint) -> list[str]:
     return wrapped
 
 
-def routed_and_assigned(summary: Summary) -> tuple[str, str]:
+def routed_and_assigned(summary: Findings) -> tuple[str, str]:
     """The two scores of rules for partitions."""
     routing = summary.rules.routing
     return (

@@ -11,10 +11,10 @@ import hashlib
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stair.errors import StairError, option
+from stair.evidence.findings import Findings
 from stair.export.text import fine_percent, percent
 from stair.report import draw, words
 from stair.report.content import Report
@@ -22,7 +22,7 @@ from stair.report.data import report_of
 from stair.report.fragment import fragment_of
 
 if TYPE_CHECKING:
-    from stair.summary import Summary
+    from jinja2 import Environment
 
 __all__ = [
     "Report",
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-def to_html(summary: Summary, examples: int = 0) -> str:
+def to_html(summary: Findings, examples: int = 0) -> str:
     """A whole page that needs nothing from anywhere else."""
     if examples < 0:
         raise StairError(
@@ -63,7 +63,7 @@ def to_html(summary: Summary, examples: int = 0) -> str:
     )
 
 
-def _counted(summary: Summary) -> str:
+def _counted(summary: Findings) -> str:
     """The page of a summary whose rows were counted elsewhere, and not by column."""
     style = source("counted.css")
     page = environment().get_template("counted.html")
@@ -74,7 +74,7 @@ def _counted(summary: Summary) -> str:
     return clean(page.render(content, style=Markup(style), policy=allowed))
 
 
-def to_fragment(summary: Summary) -> str:
+def to_fragment(summary: Findings) -> str:
     """The table alone, as a notebook shows it."""
     # Notebooks align the cells of tables to the right; words read better from the left.
     left = Markup(' style="text-align: left"')
@@ -108,6 +108,8 @@ def source(name: str) -> str:
 @cache
 def environment(*packages: str) -> Environment:
     """The templates of the report, and of other rooms that show rules as it does."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, "stair.report")]),
         autoescape=True,  # names and values come from the data

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 from stair.evidence.charts import Chart
+from stair.report.contrasts import Contrast
 from stair.report.coverage import Overlap
 from stair.report.map import Map
-from stair.report.telling import Telling
-from stair.report.told import Told
+from stair.report.remarks import Remarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Missed:
 
     rows: int
     taken_by: tuple[tuple[int | None, str, int, int], ...]  # rule, its words, missed, all its rows
-    telling: tuple[Telling, ...] | None  # None where the rows are elsewhere
+    contrasts: tuple[Contrast, ...] | None  # None where the rows are elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Report:
     settings: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
     n_bounds: int
-    told: Told
+    remarks: Remarks
     kinds: tuple[KindView, ...]
     n_mistaken: int  # outliers that are taken for another kind
     frontier: tuple[tuple[int, float], ...]  # total length and score

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
+from stair.data import from_object
 from stair.errors import StairError
 from stair.evidence.distribution import Distributions
+from stair.evidence.findings import Findings
 from stair.export.sql import rule_to_sql
 from stair.export.text import (
     METHOD_NAMES,
@@ -31,15 +33,12 @@ from stair.report.content import (
     Rest,
     RuleView,
 )
+from stair.report.contrasts import Contrast, contrasts_of
 from stair.report.coverage import Coverage, coverage_of, coverage_of_counts
 from stair.report.map import map_of
-from stair.report.telling import Telling, telling_columns
-from stair.report.told import on_the_frontier, told_of
+from stair.report.remarks import on_the_frontier, remarks_of
 from stair.rules.clauses import Among, Clause, clause_in_words, side_by_side
 from stair.rules.rule_set import Rule, RuleSet
-
-if TYPE_CHECKING:
-    from stair.summary import Summary
 
 # The page stays below a megabyte: rules get histograms while there is room, then they are listed
 # without, then they are counted. Sizes are in bytes of HTML, estimated from above.
@@ -56,7 +55,7 @@ MOST_LISTED: Final = 100  # columns that were left out, notes
 MOST_CELLS: Final = 24
 
 
-def report_of(summary: Summary, examples: int = 0) -> Report:
+def report_of(summary: Findings, examples: int = 0) -> Report:
     """All that the page shows, counted from the summary's rules and rows."""
     rules, codes = summary.rules, summary._codes
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
@@ -115,7 +114,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
         settings=tuple((k, "–" if v is None else str(v)) for k, v in summary.settings.items()),
         versions=tuple(summary.versions.items()),
         n_bounds=rules.n_bounds,
-        told=told_of(summary),
+        remarks=remarks_of(summary),
         kinds=_kinds(summary),
         n_mistaken=_mistaken(summary, coverage),
         frontier=summary.frontier,
@@ -123,7 +122,7 @@ def report_of(summary: Summary, examples: int = 0) -> Report:
     )
 
 
-def _kinds(summary: Summary) -> tuple[KindView, ...]:
+def _kinds(summary: Findings) -> tuple[KindView, ...]:
     scores = summary.check.of_kinds if summary.check else ()
     labels = [each.rule.label for each in summary.evidence]
     return tuple(
@@ -136,7 +135,7 @@ def _kinds(summary: Summary) -> tuple[KindView, ...]:
     )  # fmt: skip
 
 
-def _outlier_places(summary: Summary) -> list[int]:
+def _outlier_places(summary: Findings) -> list[int]:
     """The classes that are outliers, by their places; none where there are classes alone."""
     classes = summary.rules.classes
     if summary.kinds:
@@ -144,13 +143,13 @@ def _outlier_places(summary: Summary) -> list[int]:
     return [] if summary.rules.positive is None else [classes.index(summary.rules.positive)]
 
 
-def _false_alarms(summary: Summary, coverage: Coverage) -> int:
+def _false_alarms(summary: Findings, coverage: Coverage) -> int:
     if not _outlier_places(summary):
         return 0
     return coverage.wrong - summary.unexplained - _mistaken(summary, coverage)
 
 
-def _mistaken(summary: Summary, coverage: Coverage) -> int:
+def _mistaken(summary: Findings, coverage: Coverage) -> int:
     """Outliers of one kind that a rule of another decides about."""
     if not summary.kinds:
         return 0
@@ -163,7 +162,7 @@ def _mistaken(summary: Summary, coverage: Coverage) -> int:
     )
 
 
-def _inlier_rows(summary: Summary) -> tuple[int, int]:
+def _inlier_rows(summary: Findings) -> tuple[int, int]:
     positive = summary.rules.positive
     inner = [e for e in summary.evidence if positive is not None and e.rule.label != positive]
     return sum(e.rows for e in inner), sum(e.hits for e in inner)
@@ -172,7 +171,7 @@ def _inlier_rows(summary: Summary) -> tuple[int, int]:
 class _Places:
     """The rows that a rule is held against: all, or those of its partition."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Findings) -> None:
         rules, values, codes = summary.rules, summary._values, summary._codes
         self.of_rule = rules.partition_of
         self.routed = np.zeros(len(codes), dtype=np.intp)
@@ -192,7 +191,7 @@ class _Places:
 class Views:
     """What a person looks at, rule by rule; each column is sorted when it is first asked for."""
 
-    def __init__(self, summary: Summary, examples: int = 0) -> None:
+    def __init__(self, summary: Findings, examples: int = 0) -> None:
         rules = summary.rules
         self.summary = summary
         self.places = _Places(summary)
@@ -248,7 +247,7 @@ class Views:
         )
 
 
-def _views(summary: Summary, views_of: Views) -> list[RuleView]:
+def _views(summary: Findings, views_of: Views) -> list[RuleView]:
     """The rules that the page lists: outlier rules first, by their numbers."""
     positive = summary.rules.positive
     order = sorted(
@@ -286,7 +285,7 @@ def _clause(around: Distributions, clause: Clause, said: str, group: int) -> Cla
     return ClauseView(text, clause.feature, outliers, int(met.sum()) - outliers, chart, beside)
 
 
-def rule_as_sql(summary: Summary, number: int) -> str | None:
+def rule_as_sql(summary: Findings, number: int) -> str | None:
     """The rule's condition; None where a name cannot be written in SQL, or it would be too long."""
     try:
         text = rule_to_sql(summary.rules, number)
@@ -295,9 +294,7 @@ def rule_as_sql(summary: Summary, number: int) -> str | None:
     return text if len(text) <= LONGEST_SQL else None
 
 
-def _examples(summary: Summary, rows: NDArray[np.intp]) -> Examples:
-    from stair.data import from_object
-
+def _examples(summary: Findings, rows: NDArray[np.intp]) -> Examples:
     table = from_object(summary.rows_of_data(summary._rows[rows])).columns
     columns = list(table)[:MOST_CELLS]
     names = [summary.rules.label_name(c) for c in summary.rules.classes]
@@ -312,7 +309,7 @@ def _examples(summary: Summary, rows: NDArray[np.intp]) -> Examples:
     return Examples(tuple(columns), tuple(cells))
 
 
-def _explained_by(summary: Summary, coverage: Coverage) -> tuple[tuple[int, int], ...]:
+def _explained_by(summary: Findings, coverage: Coverage) -> tuple[tuple[int, int], ...]:
     """The outliers that each rule is the first to cover, and rightly."""
     rules, places = summary.rules, _outlier_places(summary)
     found = [
@@ -325,7 +322,7 @@ def _explained_by(summary: Summary, coverage: Coverage) -> tuple[tuple[int, int]
     return tuple(pair for pair in found if pair[1])
 
 
-def _missed(summary: Summary, coverage: Coverage) -> Missed | None:
+def _missed(summary: Findings, coverage: Coverage) -> Missed | None:
     rules, places = summary.rules, _outlier_places(summary)
     if not places:
         return None
@@ -339,15 +336,15 @@ def _missed(summary: Summary, coverage: Coverage) -> Missed | None:
     if n_rest and rules.classes.index(rules.default) not in places:
         taken.append((None, "no rule at all", n_rest, int(coverage.rest.sum())))
     taken.sort(key=lambda row: -row[2])
-    telling: tuple[Telling, ...] | None = None
+    contrasts: tuple[Contrast, ...] | None = None
     if summary.has_rows:
-        telling = telling_columns(
+        contrasts = contrasts_of(
             summary._values, summary.fields, summary._unexplained, ~summary._outliers
         )
-    return Missed(summary.unexplained, tuple(taken[:5]), telling)
+    return Missed(summary.unexplained, tuple(taken[:5]), contrasts)
 
 
-def _rest(summary: Summary) -> Rest | None:
+def _rest(summary: Findings) -> Rest | None:
     rest = summary.rest
     name = summary.rules.label_name(summary.rules.default)
     return Rest(name, rest.rows, rest.hits) if rest.rows else None
@@ -365,7 +362,7 @@ def _partitions(rules: RuleSet, places: _Places, positive: int | None) -> tuple[
     )  # fmt: skip
 
 
-def _steps(summary: Summary) -> tuple[Point, ...]:
+def _steps(summary: Findings) -> tuple[Point, ...]:
     """The steps of learning, thinned evenly where there are many; the last one is kept."""
     trace: Sequence[Any] = summary.trace
     if len(trace) > MOST_STEPS:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from stair.evidence.findings import Findings
+from stair.evidence.rule_evidence import ClauseEvidence, RuleEvidence
 from stair.export.text import falling_rules, figures_in_words
-from stair.report.told import on_the_frontier, told_of
+from stair.report.remarks import on_the_frontier, remarks_of
 from stair.rules.clauses import clause_in_words, side_by_side
-
-if TYPE_CHECKING:
-    from stair.evidence.of_rules import ClauseEvidence, RuleEvidence
-    from stair.summary import Summary
 
 # Rules that are shown; a notebook is for a look, the report and the text have all of them.
 MOST: Final = 20
 
 
-def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
+def fragment_of(summary: Findings, most: int = MOST) -> dict[str, Any]:
     """What the template needs: the rules that are shown, and what the others cover together."""
     rules = summary.rules
     numbered = list(enumerate(summary.evidence, start=1))
@@ -28,7 +26,7 @@ def fragment_of(summary: Summary, most: int = MOST) -> dict[str, Any]:
         "summary": summary,
         "figures": figures_in_words(summary),
         "falling": falling,
-        "told": told_of(summary),
+        "remarks": remarks_of(summary),
         "chosen": on_the_frontier(summary),
         "said": _said,
         "shown": shown,

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from stair.export.text import floor_in_words, percent, score_in_words
 from stair.report.content import KindView, Point, Report, RuleView
-from stair.report.telling import FEWEST as FEWEST
-from stair.report.told import beyond as beyond
-from stair.report.told import taken as taken
+from stair.report.contrasts import FEWEST as FEWEST
+from stair.report.remarks import beyond as beyond
+from stair.report.remarks import taken as taken
 
 _SMALL = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",

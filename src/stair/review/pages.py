@@ -21,7 +21,7 @@ from stair.export.text import (
 )
 from stair.learn.methods import METHODS
 from stair.report import clean, draw, environment, words
-from stair.report.told import Told, beyond, on_the_frontier, taken
+from stair.report.remarks import Remarks, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
 from stair.review.forms import ClauseForm, form_of
 from stair.review.jobs import Job
@@ -80,7 +80,7 @@ class Side:
     lost_edits: tuple[str, ...]
     other_data: int
     revision: int
-    told: Told
+    told: Remarks
 
     @property
     def parts(self) -> list[tuple[str, list[Item]]]:
@@ -106,7 +106,7 @@ def side_of(review: Review, now: Now) -> Side:
         lost_edits=tuple(revision.lost_edits),
         other_data=review.store.other_data(),
         revision=revision.event,
-        told=revision.told if revision.has_verdict else Told(),
+        told=revision.told if revision.has_verdict else Remarks(),
     )
 
 

@@ -15,7 +15,7 @@ from stair.intake import Given
 from stair.learn.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
-from stair.report.told import Told, told_of
+from stair.report.remarks import Remarks, remarks_of
 from stair.review.judged import Judged, normal_of
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
@@ -78,8 +78,8 @@ class Revision:
         return self.summary.kinds
 
     @cached_property
-    def told(self) -> Told:
-        return told_of(self.summary)
+    def told(self) -> Remarks:
+        return remarks_of(self.summary)
 
     def view(self, group: Group) -> RuleView:
         assert group.number is not None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError
-from stair.evidence.of_rules import Rest
+from stair.evidence.rule_evidence import Rest
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, join_kinds

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stair.data.arrays import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
-from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
+from stair.evidence.rule_evidence import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import copy_in_words, named_by, stretches_in, too_good
 from stair.evidence.tallies import Tally
 from stair.learn.distill import Further

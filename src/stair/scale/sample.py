@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stair.data.conversion import zone_of_column
 from stair.data.frame import Frame
 from stair.errors import StairError, option
-from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
+from stair.evidence.rule_evidence import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import suspects_of
 from stair.learn.frontier import frontier_of
 from stair.learn.learner import Learner, check_rules

@@ -22,7 +22,7 @@ MOST_COMPARED: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class Contrast:
     """A column, and its values among the unexplained outliers and the inliers."""
 
     feature: str
@@ -39,12 +39,12 @@ _ANYTHING: Final[Mapping[str, Any]] = {
 }
 
 
-def telling_columns(
+def contrasts_of(
     values: Mapping[str, NDArray[Any]],
     fields: Sequence[Field],
     is_missed: NDArray[np.bool_],
     is_inlier: NDArray[np.bool_],
-) -> tuple[Telling, ...]:
+) -> tuple[Contrast, ...]:
     """Columns farther apart than so few rows would be by chance (Kolmogorov, Smirnov, at 5%)."""
     missed, inliers = np.flatnonzero(is_missed), np.flatnonzero(is_inlier)
     if len(missed) < FEWEST or not len(inliers):
@@ -63,7 +63,7 @@ def telling_columns(
     found.sort(key=lambda pair: -pair[0])
     every = _compared(values, missed, inliers)
     return tuple(
-        Telling(clause.feature, len(missed), len(inliers), every.chart(clause, 1))
+        Contrast(clause.feature, len(missed), len(inliers), every.chart(clause, 1))
         for _, clause in found[:MOST]
     )
 

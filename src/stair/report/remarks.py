@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from stair.evidence.findings import Findings
 from stair.export.text import (
     check_in_words,
     falling_in_words,
@@ -14,15 +15,12 @@ from stair.export.text import (
     kinds_in_words,
 )
 
-if TYPE_CHECKING:
-    from stair.summary import Summary
-
 Point: TypeAlias = tuple[int, float]  # total length and score
 Points: TypeAlias = Sequence[Point]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Remarks:
     """Sentences. `conclusion` is hold, hold partly or describe these rows only, and empty where
     that is not known."""
 
@@ -41,10 +39,10 @@ class Told:
         return tuple(line for line in found if line)
 
 
-def told_of(summary: Summary) -> Told:
+def remarks_of(summary: Findings) -> Remarks:
     falling = falling_in_words(summary)
     holds = [line for line in check_in_words(summary) if line not in falling]
-    return Told(
+    return Remarks(
         conclusion=summary.check.conclusion if summary.check and summary.evidence else "",
         holds=" ".join(holds),
         falling=" ".join(line.removeprefix("* ") for line in falling),
@@ -54,7 +52,7 @@ def told_of(summary: Summary) -> Told:
     )
 
 
-def on_the_frontier(summary: Summary) -> Point | None:
+def on_the_frontier(summary: Findings) -> Point | None:
     """The point at which all rules are taken; what one more would give comes after it."""
     if not summary.frontier:
         return None

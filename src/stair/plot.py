@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.conversion import Array
 from stair.errors import StairError, option
 from stair.evidence.charts import Bar, Histogram
 from stair.evidence.findings import Findings
@@ -19,6 +20,10 @@ from stair.evidence.lettering import Word, side_by_side, width_of
 from stair.export.text import percent, score_in_words
 from stair.report.remarks import beyond, on_the_frontier, taken
 from stair.rules.rule_set import Rule
+
+# Of matplotlib, which need not be installed.
+Figure: TypeAlias = Any
+Axes: TypeAlias = Any
 
 # t-SNE takes minutes beyond a few thousand rows; the map is of a sample then, and says so.
 MOST_ON_MAP: Final = 3000
@@ -39,7 +44,7 @@ GAP: Final = 5.0
 MOST_RULES: Final = 25
 
 
-def plot_partitions(summary: Findings, path: str | Path | None = None, seed: int = 0) -> Any:
+def plot_partitions(summary: Findings, path: str | Path | None = None, seed: int = 0) -> Figure:
     """The partitions in two dimensions (t-SNE): a colour for each, outliers ringed."""
     rules = summary.rules
     if not rules.routing:
@@ -48,7 +53,7 @@ def plot_partitions(summary: Findings, path: str | Path | None = None, seed: int
         )
     values = summary._values
     rows = _sample(summary.n_rows, seed)
-    part: dict[str, NDArray[Any]] = {name: array[rows] for name, array in values.items()}
+    part: dict[str, Array] = {name: array[rows] for name, array in values.items()}
     places = rules.routing.space.place(part.__getitem__)
     routed = rules.route(part)
     flat = _flat(places, seed)
@@ -76,7 +81,7 @@ def plot_partitions(summary: Findings, path: str | Path | None = None, seed: int
     return _saved(figure, path)
 
 
-def plot_stabilizer(summary: Findings, path: str | Path | None = None) -> Any:
+def plot_stabilizer(summary: Findings, path: str | Path | None = None) -> Figure:
     """The stabilizer M against the number of rules (the paper's Q6), and the score beside it."""
     if not summary.trace:
         raise StairError(f'method "{summary.method}" leaves no trace of M')
@@ -94,7 +99,7 @@ def plot_stabilizer(summary: Findings, path: str | Path | None = None) -> Any:
     return _saved(figure, path)
 
 
-def plot_coverage(summary: Findings, path: str | Path | None = None) -> Any:
+def plot_coverage(summary: Findings, path: str | Path | None = None) -> Figure:
     """The rows that each rule covers, right and wrong: outlier rules, the largest first."""
     positive = summary.rules.positive
     numbered = [
@@ -131,7 +136,7 @@ def plot_coverage(summary: Findings, path: str | Path | None = None) -> Any:
 
 def plot_clause(
     summary: Findings, rule: int | Rule, clause: int = 1, path: str | Path | None = None
-) -> Any:
+) -> Figure:
     """A clause's attribute: outliers above, inliers below, what the clause covers in full colour.
 
     Rules and clauses are counted from 1.
@@ -170,7 +175,7 @@ def plot_frontier(
     summary: Findings,
     path: str | Path | None = None,
     points: Sequence[tuple[float, float]] | None = None,
-) -> Any:
+) -> Figure:
     """The score against total length: the steps of learning, or where there are none the outlier
     rules taken one by one; or (length, score) points that are given.
 
@@ -216,7 +221,7 @@ def plot_frontier(
     return _saved(figure, path)
 
 
-def _draw_histogram(axes: Any, chart: Histogram, n_outliers: int, n_inliers: int) -> None:
+def _draw_histogram(axes: Axes, chart: Histogram, n_outliers: int, n_inliers: int) -> None:
     """Bins with the bounds in words above them, and the ends of the axis below."""
     for each in chart.bins:
         middle, width = (each.start + each.stop) / 2, each.stop - each.start
@@ -255,7 +260,9 @@ def _draw_histogram(axes: Any, chart: Histogram, n_outliers: int, n_inliers: int
     write(ends, 0.0, -4, "normal")
 
 
-def _pair(axes: Any, place: float, width: float, bar: Bar, n_outliers: int, n_inliers: int) -> None:
+def _pair(
+    axes: Axes, place: float, width: float, bar: Bar, n_outliers: int, n_inliers: int
+) -> None:
     alpha = 1.0 if bar.covered else FAINT
     axes.bar(place, bar.outliers / n_outliers, width, color=OUTLIER, alpha=alpha)
     axes.bar(place, -bar.inliers / n_inliers, width, color=INLIER, alpha=alpha)
@@ -285,23 +292,23 @@ def _flat(places: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     return flat
 
 
-def _figure(width: float, height: float) -> tuple[Any, Any]:
-    figure = _picture()(figsize=(width, height), layout="constrained")
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = _picture()(width, height)
     return figure, figure.subplots()
 
 
 @cache
-def _picture() -> Any:
+def _picture() -> Figure:
     """A figure that a notebook shows by itself, without pyplot."""
     try:
+        from matplotlib import figure
         from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
     except ImportError:
         raise StairError("pictures need matplotlib: pip install 'stair[plot]'") from None
 
-    class Picture(Figure):
-        def __init__(self, **settings: Any) -> None:
-            super().__init__(**settings)
+    class Picture(figure.Figure):
+        def __init__(self, width: float, height: float) -> None:
+            super().__init__((width, height), layout="constrained")
             FigureCanvasAgg(self)
 
         def _repr_png_(self) -> bytes:
@@ -316,7 +323,7 @@ def _shortened(text: str, most: int = 44) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _saved(figure: Any, path: str | Path | None) -> Any:
+def _saved(figure: Figure, path: str | Path | None) -> Figure:
     if path is not None:
         try:
             figure.savefig(path, dpi=150)

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.conversion import Array
 from stair.evidence.chart_axis import Axis, Scale, unit_of
 from stair.evidence.charts import Bar, Bars, Bin, Chart, Histogram, Mark
 from stair.evidence.tallies import Ranked, Tally
@@ -51,7 +52,7 @@ class Distributions:
 
     def __init__(
         self,
-        column: Callable[[str], NDArray[Any] | Tally],
+        column: Callable[[str], Array | Tally],
         codes: NDArray[np.int32],
         n_classes: int,
     ) -> None:
@@ -103,7 +104,7 @@ class Distributions:
 class _Rows:
     """A column of rows and their classes, read as a clause of each kind needs it."""
 
-    def __init__(self, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> None:
+    def __init__(self, array: Array, codes: NDArray[np.int32], n_classes: int) -> None:
         self._array, self._codes, self._n_classes = array, codes, n_classes
 
     def _count(self, rows: NDArray[np.bool_]) -> Counts:
@@ -122,7 +123,7 @@ class _Rows:
         return self._ordered(numbers, gone, is_time=True, whole_days=whole_days)
 
     def _ordered(
-        self, numbers: NDArray[Any], gone: NDArray[np.bool_], *, is_time: bool, whole_days: bool
+        self, numbers: Array, gone: NDArray[np.bool_], *, is_time: bool, whole_days: bool
     ) -> _Ordered:
         classes = range(self._n_classes)
         return _Ordered(
@@ -162,7 +163,7 @@ class _Ordered:
         *,
         is_time: bool,
         whole_days: bool,
-        ends: NDArray[Any] | None = None,
+        ends: Array | None = None,
     ) -> None:
         """`ends` are those of bins, where values within a bin cannot be told apart."""
         self.classes, self.missing = classes, missing
@@ -422,7 +423,7 @@ def _sides(x: Ranked) -> tuple[Ranked, Ranked]:
     return x.between(-math.inf, -least), x.between(least, math.inf)
 
 
-def _are_whole(values: NDArray[Any]) -> bool:
+def _are_whole(values: Array) -> bool:
     return bool((values == np.floor(values)).all()) and max(-values[0], values[-1]) < WHOLE
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.conversion import Array
 from stair.rules.clauses import Clause
 from stair.rules.rule_set import Rule, RuleSet
 from stair.verdict.labels import Labels
+
+Integers: TypeAlias = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Rest:
         return self.hits / self.rows if self.rows else math.nan
 
 
-def rest_of(rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.int32]) -> Rest:
+def rest_of(rules: RuleSet, values: dict[str, Array], codes: NDArray[np.int32]) -> Rest:
     """What is left when every rule has spoken, counted on all rows."""
     uncovered = rules.assign(values) < 0
     default = rules.classes.index(rules.default)
@@ -60,7 +63,7 @@ def rest_of(rules: RuleSet, values: dict[str, NDArray[Any]], codes: NDArray[np.i
 
 def evidence_of(
     rules: RuleSet,
-    values: dict[str, NDArray[Any]],
+    values: dict[str, Array],
     codes: NDArray[np.int32],
     labels: Labels,
     *,
@@ -96,8 +99,8 @@ def evidence_of(
 
 def clause_evidence(
     clause: Clause,
-    met: NDArray[np.integer[Any]],
-    totals: NDArray[np.integer[Any]],
+    met: Integers,
+    totals: Integers,
     place: int,
     positive: int | None,
 ) -> ClauseEvidence:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from stair.data.conversion import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +32,7 @@ class Ranked:
 
     __slots__ = ("_ends", "size", "values")
 
-    def __init__(self, values: NDArray[Any], counts: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, values: Array, counts: NDArray[np.int64] | None = None) -> None:
         """Sorted values; with counts they are distinct, and stand for so many rows each."""
         self._ends = None
         if counts is not None:
@@ -45,7 +47,9 @@ class Ranked:
         value: float = self.values[place].item()
         return value
 
-    def up_to(self, points: Any, side: Any = "right") -> NDArray[np.int64]:
+    def up_to(
+        self, points: ArrayLike, side: Literal["left", "right"] = "right"
+    ) -> NDArray[np.int64]:
         """How many are at most each point; with the side "left", how many are below it."""
         places = np.searchsorted(self.values, np.asarray(points, self.values.dtype), side)
         if self._ends is None:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from importlib import resources
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -35,36 +35,36 @@ class Code:
     def __getattr__(self, name: str) -> Code:
         return Code(f"{self._text}.{name}")
 
-    def __call__(self, *given: Any, **named: Any) -> Code:
+    def __call__(self, *given: object, **named: object) -> Code:
         words = [source(value) for value in given]
         words += [f"{name}={source(value)}" for name, value in named.items()]
         return Code(f"{self._text}({', '.join(words)})")
 
-    def _joined(self, sign: str, other: Any) -> Code:
+    def _joined(self, sign: str, other: object) -> Code:
         return Code(f"({self._text} {sign} {source(other)})")
 
-    def __and__(self, other: Any) -> Code:
+    def __and__(self, other: object) -> Code:
         return self._joined("&", other)
 
-    def __or__(self, other: Any) -> Code:
+    def __or__(self, other: object) -> Code:
         return self._joined("|", other)
 
-    def __gt__(self, other: Any) -> Code:
+    def __gt__(self, other: object) -> Code:
         return self._joined(">", other)
 
-    def __le__(self, other: Any) -> Code:
+    def __le__(self, other: object) -> Code:
         return self._joined("<=", other)
 
-    def __add__(self, other: Any) -> Code:
+    def __add__(self, other: object) -> Code:
         return self._joined("+", other)
 
-    def __sub__(self, other: Any) -> Code:
+    def __sub__(self, other: object) -> Code:
         return self._joined("-", other)
 
-    def __mul__(self, other: Any) -> Code:
+    def __mul__(self, other: object) -> Code:
         return self._joined("*", other)
 
-    def __truediv__(self, other: Any) -> Code:
+    def __truediv__(self, other: object) -> Code:
         return self._joined("/", other)
 
     def __invert__(self) -> Code:
@@ -78,7 +78,7 @@ class NamedTools:
         return Code(name)
 
 
-def source(value: Any) -> str:
+def source(value: object) -> str:
     """A value as Python source: literals by their repr, nothing else is let through."""
     if isinstance(value, Code):
         return str(value)
@@ -114,7 +114,7 @@ def prelude(*names: str) -> str:
     return "\n".join(own) + "\n\n" + "\n\n\n".join(bodies) + "\n\n"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> str | float:
     """A value whose repr is a literal of Python."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -34,10 +34,11 @@ _FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     "versions": dict,
 }  # fmt: skip
 
+Mapped: TypeAlias = dict[str, object]  # an object of JSON
 Read = TypeVar("Read")
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str) -> object:
     """JSON in which no key stands twice, every number is one, and every text can be written."""
     document = json.loads(
         text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite
@@ -47,7 +48,7 @@ def parsed(text: str) -> Any:
     return document
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> Mapped:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -56,7 +57,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(text: str) -> Any:
+def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
@@ -65,7 +66,7 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number) else _no_number(text)
 
 
-def _check_depth(document: Any) -> None:
+def _check_depth(document: object) -> None:
     level, depth = [document], 0
     while level:
         depth += 1
@@ -79,7 +80,7 @@ def _check_depth(document: Any) -> None:
         ]
 
 
-def read_rules(document: dict[str, Any], version: int) -> tuple[RuleSet, dict[str, Any]]:
+def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
     """The rules and the facts about them; in the first version types are told from the rules."""
     routing = ("assigned", "routed", "space", "partitions")
     has_routing = any(key in document for key in routing)
@@ -112,7 +113,7 @@ def read_rules(document: dict[str, Any], version: int) -> tuple[RuleSet, dict[st
     return found, facts
 
 
-def _facts(given: Any) -> dict[str, Any]:
+def _facts(given: object) -> Mapped:
     facts = _mapping(given)
     for name, kinds in _FACTS.items():
         if name in facts and (not isinstance(facts[name], kinds) or isinstance(facts[name], bool)):
@@ -123,7 +124,7 @@ def _facts(given: Any) -> dict[str, Any]:
 # --- fields ---------------------------------------------------------------------------------------
 
 
-def _field(given: Any, version: int) -> Field:
+def _field(given: object, version: int) -> Field:
     found = _mapping(given)
     has_part = "part" in found or "source" in found
     needed = ("name", "kind", *(("type",) if version > 1 else ()),
@@ -168,7 +169,7 @@ def _with_types(rules: RuleSet) -> RuleSet:
     return replace(rules, schema=replace(rules.schema, fields=fields))
 
 
-def _check_value(field: Field, value: Any) -> None:
+def _check_value(field: Field, value: object) -> None:
     """Whether a category is one that such a field can have."""
     if field.part == "weekday":
         fits = value in WEEKDAYS
@@ -194,7 +195,7 @@ def _is_moment(text: str) -> bool:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _rule(given: Any, classes: list[Any]) -> Rule:
+def _rule(given: object, classes: list[str | float]) -> Rule:
     found = _mapping(given)
     _check_keys(found, ("label", "counts", "clauses"), ("words",))
     _text(found.get("words", ""))
@@ -206,7 +207,7 @@ def _rule(given: Any, classes: list[Any]) -> Rule:
     return Rule(tuple(clauses), label, tuple(zip(classes, counts, strict=True)) if counts else ())
 
 
-def _clause(given: Any) -> Clause:
+def _clause(given: object) -> Clause:
     found = _mapping(given)
     for key, read in _CLAUSES.items():
         if key in found:
@@ -214,7 +215,7 @@ def _clause(given: Any) -> Clause:
     raise ValueError(f"{shown(found)} is no clause")
 
 
-def _mentions(found: dict[str, Any], feature: str) -> Mentions:
+def _mentions(found: Mapped, feature: str) -> Mentions:
     _check_keys(found, ("feature", "mentions", "present"))
     term = _text(found["mentions"])
     if not term:
@@ -222,7 +223,7 @@ def _mentions(found: dict[str, Any], feature: str) -> Mentions:
     return Mentions(feature, term, _flag(found["present"]))
 
 
-def _among(found: dict[str, Any], feature: str) -> Among:
+def _among(found: Mapped, feature: str) -> Among:
     key = "in" if "in" in found else "not in"
     _check_keys(found, ("feature", key, "missing"), ("networks_of",))
     values = _unique(_list(found[key], _scalar), "value")
@@ -230,7 +231,7 @@ def _among(found: dict[str, Any], feature: str) -> Among:
     return Among(feature, tuple(values), key == "not in", _flag(found["missing"]), of)
 
 
-def _only_missing(found: dict[str, Any], feature: str) -> Interval | Period:
+def _only_missing(found: Mapped, feature: str) -> Interval | Period:
     if found["only"] == "missing numbers":
         _check_keys(found, ("feature", "only", "missing"), ("whole",))
         return Interval(feature, math.inf, math.inf, _flag(found["missing"]), _whole(found))
@@ -240,7 +241,7 @@ def _only_missing(found: dict[str, Any], feature: str) -> Interval | Period:
     return Period(feature, END, END, _flag(found["missing"]), _flag(found["whole_days"]))
 
 
-def _period(found: dict[str, Any], feature: str) -> Period:
+def _period(found: Mapped, feature: str) -> Period:
     _check_keys(found, ("feature", "whole_days", "after", "until", "missing"))
     after, until = found["after"], found["until"]
     return Period(
@@ -252,7 +253,7 @@ def _period(found: dict[str, Any], feature: str) -> Period:
     )
 
 
-def _interval(found: dict[str, Any], feature: str) -> Interval:
+def _interval(found: Mapped, feature: str) -> Interval:
     _check_keys(found, ("feature", "above", "up_to", "missing"), ("whole",))
     above, up_to = found["above"], found["up_to"]
     return Interval(
@@ -264,13 +265,13 @@ def _interval(found: dict[str, Any], feature: str) -> Interval:
     )
 
 
-def _whole(found: dict[str, Any]) -> bool:
+def _whole(found: Mapped) -> bool:
     """Whether it is about a column of whole numbers; files of an older stair do not say so."""
     return _flag(found.get("whole", False))
 
 
 # A clause is known by the first of these keys that it has.
-_CLAUSES: Final[dict[str, Callable[[dict[str, Any], str], Clause]]] = {
+_CLAUSES: Final[dict[str, Callable[[Mapped, str], Clause]]] = {
     "mentions": _mentions,
     "in": _among,
     "not in": _among,
@@ -330,7 +331,7 @@ class _Check:
 # --- partitions -----------------------------------------------------------------------------------
 
 
-def _routing(document: dict[str, Any], n_rules: int) -> Routing:
+def _routing(document: Mapped, n_rules: int) -> Routing:
     dimensions = _list(document["space"], _dimension)
     _unique([dimension.feature for dimension in dimensions], "dimension")
     width = sum(dimension.width for dimension in dimensions)
@@ -343,7 +344,7 @@ def _routing(document: dict[str, Any], n_rules: int) -> Routing:
     return Routing(Space(tuple(dimensions)), tuple(partitions), *scores)
 
 
-def _dimension(given: Any) -> Dimension:
+def _dimension(given: object) -> Dimension:
     found = _mapping(given)
     _check_keys(found, ("feature", "kind", "center", "scale", "values"))
     kind, scale = found["kind"], float(_number(found["scale"]))
@@ -356,7 +357,7 @@ def _dimension(given: Any) -> Dimension:
     return Dimension(_text(found["feature"]), kind, center, scale, tuple(values))
 
 
-def _partition(given: Any) -> Partition:
+def _partition(given: object) -> Partition:
     found = _mapping(given)
     _check_keys(found, ("center", "rows", "rules", "description"))
     n_rules = _amount(found["rules"])
@@ -370,19 +371,19 @@ def _partition(given: Any) -> Partition:
 # --- values ---------------------------------------------------------------------------------------
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a sentence."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _mapping(value: Any) -> dict[str, Any]:
+def _mapping(value: object) -> Mapped:
     if not isinstance(value, dict):
         raise ValueError(f"expected names with values, got {shown(value)}")
     return value
 
 
-def _check_keys(found: dict[str, Any], needed: Iterable[str], may: Iterable[str] = ()) -> None:
+def _check_keys(found: Mapped, needed: Iterable[str], may: Iterable[str] = ()) -> None:
     needed = tuple(needed)
     for key in needed:
         if key not in found:
@@ -392,7 +393,7 @@ def _check_keys(found: dict[str, Any], needed: Iterable[str], may: Iterable[str]
         raise ValueError(f"{unknown!r} is not known in {shown(found)}")
 
 
-def _list(value: Any, read: Callable[[Any], Read]) -> list[Read]:
+def _list(value: object, read: Callable[[object], Read]) -> list[Read]:
     if not isinstance(value, list):
         raise ValueError(f"expected a list, got {shown(value)}")
     return [read(each) for each in value]
@@ -405,36 +406,37 @@ def _unique(values: list[Read], what: str) -> list[Read]:
     return values
 
 
-def _label(value: Any, classes: list[Any]) -> Any:
+def _label(value: object, classes: list[str | float]) -> object:
     for label in classes:
         if label == value and isinstance(label, bool) == isinstance(value, bool):
             return label
     raise ValueError(f"the label {shown(value)} is not among the classes")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected text, got {shown(value)}")
     return value
 
 
-def _time(value: Any) -> np.datetime64:
+def _time(value: object) -> np.datetime64:
     """A time in ISO form; numpy would also read "now", and turn years that it cannot hold."""
-    found = _TIME.fullmatch(_text(value))
-    time = np.datetime64(value, "us") if found else np.datetime64("NaT", "us")
+    text = _text(value)
+    found = _TIME.fullmatch(text)
+    time = np.datetime64(text, "us") if found else np.datetime64("NaT", "us")
     whole = f"{found[2]}.{(found[3] or '.')[1:].ljust(6, '0')}" if found else ""
     if np.isnat(time) or str(time).lstrip("+-") != whole:
-        raise ValueError(f"expected a time, got {shown(value)}")
+        raise ValueError(f"expected a time, got {shown(text)}")
     return time
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"expected true or false, got {shown(value)}")
     return value
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """A number: whole ones beyond 2**53 stay what they are."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"expected a number, got {shown(value)}")
@@ -445,14 +447,15 @@ def _number(value: Any) -> float:
     return value if isinstance(value, int) and abs(value) > EXACT else number
 
 
-def _amount(value: Any) -> float:
+def _amount(value: object) -> float:
     number = float(_number(value))
     if number < 0.0:
         raise ValueError(f"there cannot be {number} rows")
     return number
 
 
-def _scalar(value: Any) -> Any:
-    if not isinstance(value, str | bool):
-        _number(value)
-    return value
+def _scalar(value: object) -> str | float:
+    if isinstance(value, str | bool):
+        return value
+    _number(value)
+    return cast(float, value)  # a whole number stays one

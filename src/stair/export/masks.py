@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from stair.errors import StairError
 from stair.export import row_reader
-from stair.export.code import source
+from stair.export.code import NamedTools, source
 from stair.export.conditions import Conditions
 from stair.export.needs import needed_fields
 from stair.export.routing import Leg, legs
@@ -21,6 +21,7 @@ from stair.rules.rule_set import RuleSet
 
 # A column or an expression of a library that need not be installed, or the text of one (`Code`).
 Expression: TypeAlias = Any
+Tools: TypeAlias = SimpleNamespace | NamedTools
 
 
 def tools_of(library: str) -> SimpleNamespace:
@@ -36,7 +37,7 @@ class Masks(Conditions[Expression, Expression]):
     """Which rows each rule covers. With `NamedTools` in place of a library's functions, and `Code`
     in place of its columns, the text of that."""
 
-    def __init__(self, rules: RuleSet, tools: Any) -> None:
+    def __init__(self, rules: RuleSet, tools: Tools) -> None:
         self.rules = rules
         self.tools = tools
         self.fields = {field.name: field for field in needed_fields(rules)}

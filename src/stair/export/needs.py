@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from stair.data.arrays import EXACT
 from stair.data.conversion import MEASURES, NETWORKS
@@ -38,7 +37,7 @@ def needed_fields(rules: RuleSet) -> list[Field]:
     return needed
 
 
-def _named(rules: RuleSet) -> Iterator[tuple[str, Any]]:
+def _named(rules: RuleSet) -> Iterator[tuple[str, str | float]]:
     """Every category that the rules or their routing name, with its field."""
     for rule in rules.rules:
         for clause in rule.clauses:

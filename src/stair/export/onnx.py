@@ -12,17 +12,17 @@ the character U+FFFF, which no text may contain.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-from stair.data.conversion import MEASURES, WEEKDAYS
+from stair.data.conversion import MEASURES, WEEKDAYS, Array
 from stair.errors import StairError
 from stair.export.code import plain
 from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones
-from stair.export.onnx_graph import Graph, input_of
+from stair.export.onnx_graph import DType, Graph, input_of
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
@@ -48,7 +48,7 @@ def to_onnx(rules: RuleSet) -> bytes:
     first = graph.add("ArgMax", graph.cast(covered, np.int32), axis=1, keepdims=0)
     numbers = np.array([*range(1, len(rules) + 1), 0], dtype=np.int64)
     labels = _labels(rules)
-    outputs: dict[str, Any] = {}
+    outputs: dict[str, DType] = {}
     for name, table in (("stair_label", labels), ("stair_rule", numbers)):
         while name in columns.inputs:
             name += "_"
@@ -56,7 +56,7 @@ def to_onnx(rules: RuleSet) -> bytes:
     return graph.model(columns.inputs, outputs, "Rules written by stair")
 
 
-def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
+def onnx_inputs(rules: RuleSet, table: object) -> dict[str, Array]:
     """The columns of a table as the model wants them: what to give to a session's `run`."""
     columns = _Columns(rules)
     found = {}
@@ -82,7 +82,7 @@ def onnx_inputs(rules: RuleSet, table: Any) -> dict[str, NDArray[Any]]:
     return found
 
 
-def _check_exact(values: NDArray[Any], source: str) -> None:
+def _check_exact(values: Array, source: str) -> None:
     """Distances take the nearest double and bounds the next one; the model has but one number."""
     for value in values.tolist() if values.dtype.kind in "iuO" else ():
         if isinstance(value, int) and int(float(value)) != value:
@@ -92,7 +92,7 @@ def _check_exact(values: NDArray[Any], source: str) -> None:
             )
 
 
-def _double(value: Any) -> float:
+def _double(value: str | float | None) -> float:
     """A number as the model compares it: of two neighbours the upper one, which is on the same side
     of every bound that is a double. A category that is no number is none of the known ones."""
     if value is None or value != value:
@@ -103,7 +103,7 @@ def _double(value: Any) -> float:
     return near if near >= value else math.nextafter(near, math.inf)
 
 
-def _labels(rules: RuleSet) -> NDArray[Any]:
+def _labels(rules: RuleSet) -> Array:
     listed = [plain(rule.label) for rule in rules.rules] + [plain(rules.default)]
     if any(isinstance(label, str) for label in listed):
         return np.array([str(label) for label in listed], dtype=object)
@@ -121,7 +121,7 @@ class _Columns:
         refuse_wide(rules, "ONNX")
         refuse_networks(needed_fields(rules), "ONNX")
         refuse_zones(needed_fields(rules), "ONNX")
-        self.inputs: dict[str, Any] = {}
+        self.inputs: dict[str, DType] = {}
         self.field_of: dict[str, Field] = {}
         self.parts: list[Field] = []
         self.place: dict[str, tuple[str, int]] = {}
@@ -141,7 +141,7 @@ class _Columns:
         for field in self.parts:
             self.place[field.name] = ("numbers", len(sources["numbers"]) + self.parts.index(field))
 
-    def _matrix_of(self, field: Field) -> tuple[str, Any]:
+    def _matrix_of(self, field: Field) -> tuple[str, DType]:
         if field.kind == "time" or field.part is not None:
             return "times", np.dtype(np.int64)
         if field.kind == "number" or field.type in ("number", "flag", *MEASURES):
@@ -174,7 +174,7 @@ class _Columns:
         gone = graph.add("Equal", times, graph.constant(np.int64(MISSING_TIME)))
         return graph.add("Where", gone, graph.constant(np.float64(np.nan)), chosen)
 
-    def value(self, feature: str, value: Any) -> Any:
+    def value(self, feature: str, value: str | float) -> str | float:
         """A category as it stands in the matrix."""
         for field in self.parts:
             if field.name == feature:
@@ -274,8 +274,8 @@ def _hits(
     columns: _Columns,
     values: dict[str, str],
     matrix: str,
-    named: Sequence[tuple[str, Sequence[Any]]],
-    weights: Any,
+    named: Sequence[tuple[str, Sequence[str | float]]],
+    weights: Callable[[int], float],
 ) -> str:
     """For each list of categories of a column the weight (of its place) of the one that is there.
 
@@ -286,7 +286,7 @@ def _hits(
              for k, value in enumerate(listed)]  # fmt: skip
     if not pairs:  # only missing values are asked for
         pairs = [(0, 0, MISSING_TEXT if matrix == "texts" else 0.0, -1)]
-    kind: Any = object if matrix == "texts" else np.float64
+    kind: DTypeLike = object if matrix == "texts" else np.float64
     taken = graph.take(values[matrix], [place for _, place, _, _ in pairs])
     there = graph.add("Equal", taken, graph.constant(np.array([p[2] for p in pairs], dtype=kind)))
     matter = np.zeros((len(pairs), len(named)), dtype=np.float32)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from stair.data.conversion import Array
 from stair.errors import StairError
+
+DType: TypeAlias = np.dtype[Any]
 
 OPSET: Final = 20  # the first that matches regular expressions
 IR_VERSION: Final = 9
@@ -28,23 +31,23 @@ class Graph:
         except ImportError:
             raise StairError("ONNX needs onnx: pip install 'stair[onnx]'") from None
         self._onnx: Any = onnx
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+        self._nodes: list[object] = []
+        self._constants: list[object] = []
 
-    def add(self, operator: str, *given: str, name: str | None = None, **settings: Any) -> str:
+    def add(self, operator: str, *given: str, name: str | None = None, **settings: object) -> str:
         """One more node; the name of what it gives."""
         result = name or f"stair:{len(self._nodes)}"
         helper = self._onnx.helper
         self._nodes.append(helper.make_node(operator, list(given), [result], **settings))
         return result
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: ArrayLike) -> str:
         array = np.asarray(value)
         name = f"stair:c{len(self._constants)}"
         self._constants.append(self._tensor(name, array))
         return name
 
-    def _tensor(self, name: str, array: NDArray[Any]) -> Any:
+    def _tensor(self, name: str, array: Array) -> object:
         if array.dtype != object:
             return self._onnx.numpy_helper.from_array(array, name)
         texts = [text.encode() for text in array.ravel().tolist()]
@@ -60,7 +63,7 @@ class Graph:
             "Gather", matrix, self.constant(np.array(places, dtype=np.int64)), axis=axis
         )
 
-    def cast(self, value: str, dtype: Any) -> str:
+    def cast(self, value: str, dtype: DTypeLike) -> str:
         return self.add("Cast", value, to=self._kind(np.dtype(dtype)))
 
     def last_sum(self, value: str, n: int) -> str:
@@ -68,12 +71,12 @@ class Graph:
         sums = self.add("CumSum", value, self.constant(np.int64(2)))
         return self.add("Gather", sums, self.constant(np.int64(n - 1)), axis=2)
 
-    def _kind(self, dtype: np.dtype[Any]) -> int:
+    def _kind(self, dtype: DType) -> int:
         if dtype.kind == "O":
             return int(self._onnx.TensorProto.STRING)
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
-    def model(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], words: str) -> bytes:
+    def model(self, inputs: Mapping[str, DType], outputs: Mapping[str, DType], words: str) -> bytes:
         """The whole, checked."""
         helper = self._onnx.helper
         graph = helper.make_graph(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from stair.data.conversion import MEASURES, NETWORKS
 from stair.export.code import (
     Code,
@@ -18,7 +16,7 @@ from stair.export.code import (
     zone_in_code,
 )
 from stair.export.conditions import OfValue
-from stair.export.masks import Expression, Masks, tools_of, total
+from stair.export.masks import Expression, Masks, Tools, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, TextLeg
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import RuleSet
@@ -74,7 +72,7 @@ def to_pandas(rules: RuleSet) -> str:
 
 
 class _Masks(Masks):
-    def __init__(self, rules: RuleSet, tools: Any, frame: Expression) -> None:
+    def __init__(self, rules: RuleSet, tools: Tools, frame: Expression) -> None:
         super().__init__(rules, tools)
         self._frame = frame
         self.nearest: Expression | None = None  # where the place of the partition has a name

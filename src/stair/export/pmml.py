@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -220,11 +220,11 @@ def _number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _scalar(value: Any) -> Any:
+def _scalar(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     value = _scalar(value)
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -6,7 +6,6 @@ Polars takes NaN for the largest number, so NaN becomes null before anything is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS, WEEKDAYS
@@ -23,7 +22,7 @@ from stair.export.code import (
     zone_in_code,
 )
 from stair.export.conditions import OfValue
-from stair.export.masks import Expression, Masks, tools_of, total
+from stair.export.masks import Expression, Masks, Tools, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
@@ -49,11 +48,11 @@ def polars_label(rules: RuleSet) -> Expression:
     return _first(rules, _labels(rules))
 
 
-def _labels(rules: RuleSet) -> list[Any]:
+def _labels(rules: RuleSet) -> list[str | float]:
     return [*(plain(rule.label) for rule in rules.rules), plain(rules.default)]
 
 
-def _first(rules: RuleSet, values: list[Any]) -> Expression:
+def _first(rules: RuleSet, values: list[str | float]) -> Expression:
     tools = tools_of("polars")
     masks = _Masks(rules, tools)
     every = masks.masks()
@@ -95,7 +94,7 @@ class _Masks(Masks):
     by step, those that are worked out from them.
     """
 
-    def __init__(self, rules: RuleSet, tools: Any) -> None:
+    def __init__(self, rules: RuleSet, tools: Tools) -> None:
         super().__init__(rules, tools)
         self.names: list[str] = []
         self.read: list[Expression] = []
@@ -167,7 +166,7 @@ class _Masks(Masks):
     def _has(self, text: Expression, term: str) -> Expression:
         return text.str.contains(folded(term), literal=True).fill_null(False)
 
-    def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
+    def _values(self, feature: str, values: Sequence[str | float]) -> list[str | float]:
         """Categories as `words` writes them."""
         field = self.fields[feature]
         if field.kind == "number":

@@ -7,7 +7,8 @@ Constants are worked out here, with the same operations in the same order as the
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from stair.errors import StairError
 from stair.rules.routing import Dimension, Routing
@@ -33,7 +34,7 @@ class CategoryLeg(NamedTuple):
     """What each category adds, and what any other value or none adds."""
 
     feature: str
-    values: tuple[tuple[Any, float], ...]
+    values: tuple[tuple[str | float, float], ...]
     other: float
 
 
@@ -94,7 +95,7 @@ def _leg(dimension: Dimension, center: tuple[float, ...], root: float) -> Leg:
     return NumberLeg(dimension.feature, is_time, dimension.center, dimension.scale, root, center[0])
 
 
-def _sum(offsets: Any) -> float:
+def _sum(offsets: Iterable[float]) -> float:
     """Squares added one after the other."""
     total = 0.0
     for offset in offsets:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 from stair.data.conversion import WEEKDAYS
 from stair.errors import StairError
@@ -91,7 +91,7 @@ class ClauseWriter(Conditions[Column, str]):
         found = self._columns.mentions(field, x, folded(clause.term))
         return found if clause.present else f"{x} IS NULL OR NOT ({found})"
 
-    def _values(self, clause: Among) -> list[Any]:
+    def _values(self, clause: Among) -> list[str | float]:
         if self._fields[clause.feature].part == "weekday":
             return [self._dialect.monday + WEEKDAYS.index(str(v)) for v in clause.values]
         return list(clause.values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from stair.errors import StairError, option
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
 from stair.rules.schema import Field
+
+# A bound or a category, of the type that the values of the field have.
+Value: TypeAlias = Any
 
 _DAY: Final = 86_400_000_000  # microseconds
 # No column of whole numbers goes as far, and DuckDB compares such literals wrongly (3 > 2**130).
@@ -38,15 +41,15 @@ _SPECIAL: Final = frozenset(
 class Column:
     """One field's conditions. `compare` takes a sign and a bound, `listed` the categories."""
 
-    compare: Callable[[str, Any], str]
-    listed: Callable[[Sequence[Any]], str]
+    compare: Callable[[str, Value], str]
+    listed: Callable[[Sequence[Value]], str]
     here: str  # a condition: the value is not missing
     gone: str
     double: str = ""  # the value as a double, for distances
     guarded: bool = False  # NaN, which is missing, may meet a comparison: `here` is to be asked too
 
 
-def plain(value: str, literal: Callable[[Any], str], double: str = "") -> Column:
+def plain(value: str, literal: Callable[[Value], str], double: str = "") -> Column:
     """A value that is NULL where it is missing, and compared as it is."""
     return Column(
         lambda sign, bound: f"{value} {sign} {literal(bound)}",
@@ -105,7 +108,7 @@ class Columns:
         del field
         is_bytes = self._dialect.name == "mysql"  # bytes are compared with bytes
 
-        def listed(values: Sequence[Any]) -> str:
+        def listed(values: Sequence[Value]) -> str:
             texts = [f"STAIR_TEXT({text_literal(v)})" if is_bytes else text_literal(v)
                      for v in values]  # fmt: skip
             return f"STAIR_TEXT({x}) IN ({', '.join(texts)})"
@@ -138,7 +141,7 @@ class Columns:
         addresses. Anything else is missing."""
         text, is_address = self.address(x)
 
-        def listed(networks: Sequence[Any]) -> str:
+        def listed(networks: Sequence[Value]) -> str:
             starts = (f"{text} LIKE '{start_of(network)}%'" for network in networks)
             return f"({' OR '.join(starts)})"
 
@@ -172,7 +175,7 @@ class Columns:
         return f"STAIR_HAS({x}, {text_literal(term)})"
 
 
-def _no_order(sign: str, bound: Any) -> str:
+def _no_order(sign: str, bound: Value) -> str:
     raise AssertionError((sign, bound))
 
 
@@ -227,7 +230,7 @@ def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def literal(value: Any) -> str:
+def literal(value: object) -> str:
     """A label."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -261,7 +264,7 @@ def at_most(bound: float) -> float:
 
 
 def one_of_doubles(
-    x: str, as_double: str, values: Sequence[Any], is_whole: str, double: Callable[[float], str]
+    x: str, as_double: str, values: Sequence[Value], is_whole: str, double: Callable[[float], str]
 ) -> str:
     """Numbers as categories. `is_whole` says that the column's type is one of whole numbers: such
     a column can have whole numbers that a double cannot."""
@@ -298,7 +301,7 @@ def are_words(values: Sequence[str]) -> bool:
     return any(v[:1].isalpha() and v.lower() not in _SPECIAL for v in values)
 
 
-def time_text(time: Any) -> str:
+def time_text(time: Value) -> str:
     """A time as SQL writes it, to the microsecond where it must be."""
     day, _, clock = str(np.datetime64(time, "us")).partition("T")
     return f"{day} {clock.rstrip('0').rstrip('.') if '.' in clock else clock}"
@@ -310,13 +313,13 @@ def start_of(network: str) -> str:
     return "".join(f"{number}." for number in address.split(".")[: int(bits) // 8])
 
 
-def in_calendar(time: Any) -> bool:
+def in_calendar(time: Value) -> bool:
     """Whether a time is in the years 1 to 9999, which every database can write."""
     first, last = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999")
     return bool(first <= np.datetime64(time, "us") <= last)
 
 
-def epoch_microseconds(time: Any) -> int:
+def epoch_microseconds(time: Value) -> int:
     return int(np.datetime64(time, "us").astype(np.int64))
 
 

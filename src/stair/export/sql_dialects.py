@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import string
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from stair.data.conversion import ADDRESS
 from stair.errors import StairError, did_you_mean
+
+Tree: TypeAlias = Any  # of sqlglot, or sqlglot itself
 
 # Some expressions end before a last line break, so that nothing else than digits is asked for too.
 _ADDRESS: Final = f"^{ADDRESS}$"
@@ -138,7 +140,7 @@ def translated(text: str, dialect: Dialect) -> str:
     sqlglot, exp = _sqlglot(dialect), _sqlglot(dialect).exp
     tree = sqlglot.parse_one(text, read="duckdb")
 
-    def fill_in(node: Any) -> Any:
+    def fill_in(node: Tree) -> Tree:
         if isinstance(node, exp.Anonymous) and node.name.startswith("STAIR_"):
             given = [each.transform(fill_in) for each in node.expressions]
             return _filled_in(sqlglot, dialect, node.name.removeprefix("STAIR_"), given)
@@ -152,14 +154,14 @@ def translated(text: str, dialect: Dialect) -> str:
     return str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=True, comments=False))
 
 
-def _filled_in(sqlglot: Any, dialect: Dialect, function: str, given: list[Any]) -> Any:
+def _filled_in(sqlglot: Tree, dialect: Dialect, function: str, given: list[Tree]) -> Tree:
     exp = sqlglot.exp
     template = sqlglot.parse_one(dialect.functions[function], read=dialect.sqlglot)
     column = given[0]
     if dialect.name == "mysql" and function == "HAS":
         column = _folded_in_mysql(exp, column, given[1].name)
 
-    def place(node: Any) -> Any:
+    def place(node: Tree) -> Tree:
         if isinstance(node, exp.Column) and node.name == "_":
             return column.copy()
         if isinstance(node, exp.Column) and node.name in ("TERM", "ZONE"):
@@ -170,7 +172,7 @@ def _filled_in(sqlglot: Any, dialect: Dialect, function: str, given: list[Any]) 
     return exp.Paren(this=filled) if isinstance(filled, exp.Binary) else filled
 
 
-def _folded_in_mysql(exp: Any, column: Any, term: str) -> Any:
+def _folded_in_mysql(exp: Tree, column: Tree, term: str) -> Tree:
     """The letters of the term in lower case; LOWER would also fold letters beyond A to Z."""
     for letter in sorted(set(term) & set(string.ascii_lowercase)):
         column = exp.Anonymous(
@@ -184,7 +186,7 @@ def _folded_in_mysql(exp: Any, column: Any, term: str) -> Any:
     return column
 
 
-def _sqlglot(dialect: Dialect) -> Any:
+def _sqlglot(dialect: Dialect) -> Tree:
     try:
         import sqlglot
     except ImportError:

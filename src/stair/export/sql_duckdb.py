@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from stair.data.conversion import ADDRESS
 from stair.data.zones import fixed_offset
@@ -18,6 +18,7 @@ from stair.export.sql_columns import (
     BEYOND_WHOLE,
     Column,
     TypedColumns,
+    Value,
     at_most,
     clock_text,
     double_literal,
@@ -73,7 +74,7 @@ class DuckdbColumns(TypedColumns):
                 return near
             return f"CASE WHEN {is_whole} THEN {x} {sign} {int(bound)} ELSE {near} END"
 
-        def listed(values: Sequence[Any]) -> str:
+        def listed(values: Sequence[Value]) -> str:
             return one_of_doubles(x, f"{x} * 1e0", values, is_whole, double_literal)
 
         gone = f"CASE WHEN {x} - {x} = 0 OR isinf({x}) THEN FALSE ELSE TRUE END"
@@ -96,7 +97,7 @@ class DuckdbColumns(TypedColumns):
         del field
         microseconds = f"epoch_us({x})"
 
-        def moment(time: Any) -> str:
+        def moment(time: Value) -> str:
             if in_calendar(time):
                 return f"epoch_us(TIMESTAMP {text_literal(time_text(time))})"
             return str(epoch_microseconds(time))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import string
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from stair.data.conversion import ADDRESS
 from stair.data.zones import fixed_offset
 from stair.export.sql_columns import (
     Column,
     TypedColumns,
+    Value,
     at_most,
     epoch_microseconds,
     exactly,
@@ -84,7 +85,7 @@ class PostgresColumns(TypedColumns):
         del field
         epoch = f"extract(epoch FROM {x})"
 
-        def moment(time: Any) -> str:
+        def moment(time: Value) -> str:
             if in_calendar(time):
                 return f"extract(epoch FROM TIMESTAMP {text_literal(time_text(time))})"
             seconds, rest = divmod(epoch_microseconds(time), 1_000_000)

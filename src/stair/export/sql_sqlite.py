@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from stair.export.code import as_datetime
 from stair.export.sql_columns import (
     Column,
     Columns,
+    Value,
     at_most,
     is_wide,
     number_as_text,
@@ -53,7 +54,7 @@ class SqliteColumns(Columns):
         )
         number = plain(value, _number_literal, self.as_double(value))
 
-        def listed(values: Sequence[Any]) -> str:
+        def listed(values: Sequence[Value]) -> str:
             # A whole number beyond 64 bits is a double here, so that it may be none of those.
             kept = [v for v in values if -(2**63) <= v < 2**63 or float(v) == v]
             return number.listed(kept) if kept else f"{value} <> {value}"
@@ -145,7 +146,7 @@ def _looks_like_a_number(text: str) -> bool:
     return True
 
 
-def _time_text(time: Any, field: Field) -> str:
+def _time_text(time: Value, field: Field) -> str:
 
     found = as_datetime(np.datetime64(time, "us"), field.name)
     return found.isoformat(" ", timespec="microseconds")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,12 +12,12 @@ LONGEST_CELL: Final = 60
 MISSING: Final = "–"
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """The value's text, cut where it is long."""
     return shortened(whole_cell(value), LONGEST_CELL)
 
 
-def whole_cell(value: Any) -> str:
+def whole_cell(value: object) -> str:
     """The value's text, however long it is."""
     if value is None or value != value:  # NaN and NaT differ from themselves
         return MISSING

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.conversion import Array
 from stair.evidence.charts import Chart
 from stair.evidence.distribution import Distributions
-from stair.rules.clauses import Among, Interval, Period
+from stair.rules.clauses import Among, Clause, Interval, Period
 from stair.rules.schema import Field
 
 FEWEST: Final = 8  # with fewer such outliers nothing can be said about where they are
@@ -32,7 +33,7 @@ class Contrast:
 
 
 # A clause that covers every value of a kind: what a column is drawn with where no rule cuts it.
-_ANYTHING: Final[Mapping[str, Any]] = {
+_ANYTHING: Final[Mapping[str, Callable[[str], Clause]]] = {
     "number": lambda name: Interval(name, missing=True),
     "time": lambda name: Period(name, missing=True),
     "category": lambda name: Among(name, ("\0",), negated=True, missing=True),
@@ -40,7 +41,7 @@ _ANYTHING: Final[Mapping[str, Any]] = {
 
 
 def contrasts_of(
-    values: Mapping[str, NDArray[Any]],
+    values: Mapping[str, Array],
     fields: Sequence[Field],
     is_missed: NDArray[np.bool_],
     is_inlier: NDArray[np.bool_],
@@ -69,7 +70,7 @@ def contrasts_of(
 
 
 def _compared(
-    values: Mapping[str, NDArray[Any]], missed: NDArray[np.intp], inliers: NDArray[np.intp]
+    values: Mapping[str, Array], missed: NDArray[np.intp], inliers: NDArray[np.intp]
 ) -> Distributions:
     rows = np.concatenate([inliers, missed])
     groups = np.repeat(np.array([0, 1], dtype=np.int32), [len(inliers), len(missed)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from markupsafe import escape
@@ -21,6 +21,7 @@ from stair.export.text import (
     kind_in_words,
     untold_in_words,
 )
+from stair.learn.grow import Step
 from stair.report.cells import cell, shortened
 from stair.report.content import (
     ClauseView,
@@ -364,7 +365,7 @@ def _partitions(rules: RuleSet, places: _Places, positive: int | None) -> tuple[
 
 def _steps(summary: Findings) -> tuple[Point, ...]:
     """The steps of learning, thinned evenly where there are many; the last one is kept."""
-    trace: Sequence[Any] = summary.trace
+    trace: Sequence[Step] = summary.trace
     if len(trace) > MOST_STEPS:
         chosen = np.unique(np.linspace(0, len(trace) - 1, MOST_STEPS).round().astype(int))
         trace = [trace[k] for k in chosen.tolist()]

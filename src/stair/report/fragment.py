@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from stair.evidence.findings import Findings
 from stair.evidence.rule_evidence import ClauseEvidence, RuleEvidence
@@ -14,7 +14,7 @@ from stair.rules.clauses import clause_in_words, side_by_side
 MOST: Final = 20
 
 
-def fragment_of(summary: Findings, most: int = MOST) -> dict[str, Any]:
+def fragment_of(summary: Findings, most: int = MOST) -> dict[str, object]:
     """What the template needs: the rules that are shown, and what the others cover together."""
     rules = summary.rules
     numbered = list(enumerate(summary.evidence, start=1))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.conversion import Array
 from stair.rules.routing import Routing
 
 ACROSS: Final = 36
@@ -40,7 +41,7 @@ class Map:
 
 def map_of(
     routing: Routing,
-    values: dict[str, NDArray[Any]],
+    values: dict[str, Array],
     routed: NDArray[np.intp],
     is_outlier: NDArray[np.bool_],
 ) -> Map:

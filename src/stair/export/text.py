@@ -86,21 +86,19 @@ def _sections(summary: Findings, every_rule: bool) -> list[Section]:
         (f"Everything else is {_a(name) if positive is not None else name}",
          f"{rest.rows:,}", percent(rest.precision), ""),
     ] if rest.rows else []  # fmt: skip
-    parts: list[Section]
-    if summary.kinds:
-        parts = [
-            (f"{kind.label} is rows where …", f"of {kind.label}",
-             rows([(k, e) for k, e in numbered if e.rule.label == kind.label]), [])
-            for kind in summary.kinds
-            if any(e.rule.label == kind.label for _, e in numbered)
-        ]  # fmt: skip
-        return [*parts, ("Otherwise", "", [*otherwise], [])] if otherwise else parts
-    if positive is None:
-        parts = [
-            (f"{label}: rows where …", f"of {label}",
+    if positive is None or summary.kinds:
+        found = {each.rule.label for each in summary.evidence}
+        headings = [
+            (kind.label, f"{kind.label} is") for kind in summary.kinds if kind.label in found
+        ]
+        if not summary.kinds:
+            classes = summary.rules.classes
+            last = [summary.rules.default] if rest.rows else []
+            headings = [(label, f"{label}:") for label in classes if label not in last]
+        parts: list[Section] = [
+            (f"{heading} rows where …", f"of {label}",
              rows([(k, e) for k, e in numbered if e.rule.label == label]), [])
-            for label in summary.rules.classes
-            if not (rest.rows and label == summary.rules.default)
+            for label, heading in headings
         ]  # fmt: skip
         return [*parts, ("Otherwise", "", [*otherwise], [])] if otherwise else parts
     outliers = [(k, e) for k, e in numbered if e.rule.label == positive]

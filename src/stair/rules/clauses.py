@@ -150,8 +150,44 @@ class _OnOneField:
         return self
 
 
+class _Bounded(_OnOneField):
+    """What clauses about numbers and times answer alike."""
+
+    __slots__ = ()
+    is_ordered: ClassVar[bool] = True
+    missing: bool
+
+    def __str__(self) -> str:
+        return self.in_words(number_in_words)
+
+    def in_words(self, number: Numeral) -> str:
+        """The clause, with its numbers as they are to be written."""
+        name = name_in_words(self.feature)
+        if self.only_missing or not self.n_bounds:
+            return f"{name} is {self._about_missing()}"
+        low, high = self._written(number)
+        wanted = self._wanted(number)
+        text = f"{name} {wanted}" if wanted else f"{low} < {name} ≤ {high}"
+        return f"{text} or missing" if self.missing else text
+
+    def _about_missing(self) -> str:
+        if self.only_missing:
+            return "missing" if self.missing else "impossible"
+        return "anything" if self.missing else "not missing"
+
+    def _wanted(self, number: Numeral) -> str:
+        """What is asked of a value behind its name; empty where its name is in the middle."""
+        low, high = self._written(number)
+        return "" if low and high else f"> {low}" if low else f"≤ {high}"
+
+    def _written(self, number: Numeral) -> tuple[str | None, str | None]:
+        """The bounds as they are read."""
+        low, high = self.bounds
+        return None if low is None else number(low), None if high is None else number(high)
+
+
 @dataclass(frozen=True, slots=True)
-class Interval(_OnOneField):
+class Interval(_Bounded):
     """low < x ≤ high; `missing` says whether a missing value is covered too, and `whole` that the
     column had whole numbers alone when the rules were learned: it is read so, and compared alike.
 
@@ -165,7 +201,6 @@ class Interval(_OnOneField):
     high: float = math.inf
     missing: bool = False
     whole: bool = False
-    is_ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if type(self.low) is not float or type(self.high) is not float:
@@ -209,33 +244,17 @@ class Interval(_OnOneField):
         both = self.missing and other.missing
         return Interval(self.feature, low, high, both, self.whole or other.whole)
 
-    def __str__(self) -> str:
-        return self.in_words(number_in_words)
-
-    def in_words(self, number: Numeral) -> str:
-        """The clause, with its numbers as they are to be written."""
-        name = name_in_words(self.feature)
-        if self.only_missing:
-            return f"{name} is missing" if self.missing else f"{name} is impossible"
-        if not self.n_bounds:
-            return f"{name} is anything" if self.missing else f"{name} is not missing"
-        text = f"{name} {wanted}" if (wanted := self._wanted(number)) else (
-            f"{number(self.low)} < {name} ≤ {number(self.high)}"
-        )  # fmt: skip
-        return f"{text} or missing" if self.missing else text
-
     def _wanted(self, number: Numeral) -> str:
-        """What is asked of a number behind its name; empty where its name is in the middle."""
         first, last = self._ends()
         if first is not None and last is not None:
             return (
                 f"= {number(first)}" if first == last else f"is {number(first)} to {number(last)}"
             )
-        if self.n_bounds == 2:
-            return ""
-        if math.isfinite(self.low):
-            return f"> {number(self.low)}" if first is None else f"≥ {number(first)}"
-        return f"≤ {number(self.high if last is None else last)}"
+        if first is not None and self.n_bounds == 1:
+            return f"≥ {number(first)}"
+        if last is not None and self.n_bounds == 1:
+            return f"≤ {number(last)}"
+        return _Bounded._wanted(self, number)
 
     def _ends(self) -> tuple[int | None, int | None]:
         """The least and the largest whole number inside, where that is how people read it; one that
@@ -302,7 +321,7 @@ def _at_most(edge: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Period(_OnOneField):
+class Period(_Bounded):
     """after < t ≤ until, in microseconds; `whole_days` where the column holds dates without times.
 
     A period that is covered by missing values alone has after = until = the end of time.
@@ -313,7 +332,6 @@ class Period(_OnOneField):
     until: np.datetime64 = END
     missing: bool = False
     whole_days: bool = False
-    is_ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("after", "until"):
@@ -366,20 +384,10 @@ class Period(_OnOneField):
         fraction = fraction.rstrip("0")
         return f"{day} {clock}.{fraction}" if fraction else f"{day} {clock.removesuffix(':00')}"
 
-    def __str__(self) -> str:
-        name = name_in_words(self.feature)
-        if self.only_missing:
-            return f"{name} is missing" if self.missing else f"{name} is impossible"
-        after, until = self.time_in_words(self.after), self.time_in_words(self.until)
-        if self.n_bounds == 2:
-            text = f"{after} < {name} ≤ {until}"
-        elif self.after != BEGINNING:
-            text = f"{name} > {after}"
-        elif self.until != END:
-            text = f"{name} ≤ {until}"
-        else:
-            return f"{name} is anything" if self.missing else f"{name} is not missing"
-        return f"{text} or missing" if self.missing else text
+    def _written(self, number: Numeral) -> tuple[str | None, str | None]:
+        del number
+        after, until = (None if b is None else self.time_in_words(b) for b in self.bounds)
+        return after, until
 
     def value_in_words(self, value: Any) -> str | None:
         time = np.datetime64("NaT") if value is None else np.datetime64(value, "us")
@@ -665,10 +673,9 @@ def _wanted(clause: Clause) -> str:
     """What the clause asks of its attribute, without the attribute's name."""
     if isinstance(clause, Among | Mentions):
         return clause._wanted()
-    if isinstance(clause, Interval) and clause.n_bounds and (wanted := clause._wanted(separated)):
+    if clause.only_missing or not clause.n_bounds:
+        return clause._about_missing()
+    if wanted := clause._wanted(separated):
         return f"in {wanted.removeprefix('is ')}" if wanted.startswith("is ") else wanted
-    name = name_in_words(clause.feature)
-    if clause.n_bounds == 2:  # no thousands are separated between these brackets
-        low, rest = str(clause).split(f" < {name} ≤ ")
-        return f"in ({low}, {rest.removesuffix(' or missing')}]"
-    return str(clause).removeprefix(name).strip().removeprefix("is ").removesuffix(" or missing")
+    low, high = clause._written(number_in_words)  # no thousands are separated in these brackets
+    return f"in ({low}, {high}]"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stair import datasets, export
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
+    from stair.export.json import Rulebook, load
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -31,11 +32,13 @@ _HOMES = {
     "Period": "rules.rule_set",
     "Rule": "rules.rule_set",
     "RuleSet": "rules.rule_set",
+    "Rulebook": "export.json",
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
     "datasets": "",
     "export": "",
+    "load": "export.json",
     "summarize": "summary",
 }
 
@@ -53,11 +56,13 @@ __all__ = [
     "Period",
     "Rule",
     "RuleSet",
+    "Rulebook",
     "Stair",
     "StairError",
     "Summary",
     "datasets",
     "export",
+    "load",
     "summarize",
 ]
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stair import datasets, export
+    from stair.data.source import Source
+    from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
@@ -21,8 +23,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
-    "Explanation": "rules.rule_set",
+    "Dask": "engines.large",
     "DistilledStair": "estimators",
+    "DuckDB": "engines.large",
+    "Explanation": "rules.rule_set",
     "FloorNotReached": "errors",
     "ID3": "estimators",
     "Interval": "rules.rule_set",
@@ -33,6 +37,8 @@ _HOMES = {
     "Rule": "rules.rule_set",
     "RuleSet": "rules.rule_set",
     "Rulebook": "export.json",
+    "Source": "data.source",
+    "Spark": "engines.large",
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
@@ -46,7 +52,9 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "Dask",
     "DistilledStair",
+    "DuckDB",
     "Explanation",
     "FloorNotReached",
     "Interval",
@@ -57,6 +65,8 @@ __all__ = [
     "Rule",
     "RuleSet",
     "Rulebook",
+    "Source",
+    "Spark",
     "Stair",
     "StairError",
     "Summary",

@@ -31,7 +31,9 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     elif verdict.kind == "scores":
         said = {"scores": list(verdict.values), "contamination": verdict.contamination}
     else:
-        said = {"labels": list(verdict.values)}
+        said = {"labels": list(verdict.values), "negative": verdict.negative}
+        if verdict.positive:
+            said["positive"] = list(verdict.positive)
     own = {"effort": "fast"} if "effort" in settings_of(case.method) else {}
     options: dict[str, Any] = {
         **said,

@@ -39,6 +39,7 @@ ORDER = (
     "gate",
     "flags",
     "checkout",
+    "doctor",
     "review",
     "cli",
     "__main__",

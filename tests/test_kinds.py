@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import stair
 from flows import NORMAL, PLANTED, flows
 from stair.rules.objective import f1
+from stair.verdict.labels import read_labels
 
 IDENTIFIERS = {"Flow ID"}
 
@@ -162,3 +163,13 @@ def test_figures_of_kinds_are_those_of_plain_counting(
         assert each.rows == int((decides == k).sum())
         assert each.hits == int(((decides == k) & (label == each.rule.label)).sum())
     assert summary.unexplained == int(((label != "ok") & (decides == -1)).sum())
+
+
+def test_which_class_is_normal_does_not_depend_on_the_order_of_rows() -> None:
+    """Of two classes that are as frequent the one whose name is known to mean normal is normal. It
+    was the first in the table, so that the same rows in another order had no kinds of outlier."""
+    label = ["normal"] * 40 + ["scan"] * 40 + ["bot"] * 10
+    for values in (label, label[::-1]):
+        labels = read_labels(values, kinds=True)
+        assert labels.negative is not None
+        assert labels.classes[labels.negative] == "normal"

@@ -126,6 +126,28 @@ def _is_right(found: stair.Summary, frame: pd.DataFrame, exact: bool) -> None:
     assert found.score == 1.0 or (found.score > 0.99 and not exact)
 
 
+@pytest.mark.parametrize("of", ["numbers", "times"])
+def test_numbers_and_times_as_categories_have_short_lists(tmp_path: Path, of: str) -> None:
+    """The rare values of a column that is read as names share one name, and lists are short, as in
+    memory. The engine kept every value of numbers and of times: one clause listed 65 of them."""
+    random = np.random.default_rng(0)
+    n = 2000
+    codes = random.integers(0, 600, n)
+    codes = np.where(random.random(n) < 0.5, random.choice([1000, 2000, 3000], n), codes)
+    bad = (codes == 1000) | ((codes % 7 == 0) & (codes < 600))
+    days = np.datetime64("2024-01-01", "us") + codes.astype("timedelta64[D]")
+    table = pa.table({"code": days if of == "times" else codes, "bad": bad.astype(int)})
+    path = tmp_path / "codes.parquet"
+    pq.write_table(table, path)
+    rules = [
+        stair.summarize(path, labels="bad", kinds={"code": "category"}, engine=engine,
+                        method="stair", min_score=0.6).rules
+        for engine in ("memory", "duckdb")
+    ]  # fmt: skip
+    assert list(map(str, rules[1])) == list(map(str, rules[0]))
+    assert max(clause.n_bounds for rule in rules[1] for clause in rule.clauses) <= 12
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_texts_that_name_no_day(tmp_path: Path, engine: str) -> None:
     """A batch of texts like 2024-13-01 ended in a traceback. Where nearly all are times, the others

@@ -17,6 +17,7 @@ import typer.core
 
 from stair import gate
 from stair.checkout import reproduce
+from stair.doctor import doctor
 from stair.flags import (
     ColumnFlags,
     EngineFlags,
@@ -410,6 +411,7 @@ def _saved(path: Path) -> SavedRules:
 
 app.command()(review)
 app.command()(reproduce)
+app.command()(doctor)
 
 if __name__ == "__main__":
     main()

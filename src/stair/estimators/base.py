@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from stair.data import Frame, from_object
 from stair.data.arrays import EXACT
-from stair.data.conversion import are_whole
+from stair.data.conversion import are_whole, count_fractions
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
 from stair.learn.method import Learned, Method, Task
@@ -74,7 +74,13 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             )
         codes = labels.astype(np.int32, copy=False)
         self._positive = self._positive_class(codes, weights)
-        task = Task(tuple(self.classes_.tolist()), self._positive, weights, listener())
+        task = Task(
+            tuple(self.classes_.tolist()),
+            self._positive,
+            weights,
+            is_repeated=weights is not None and not count_fractions(weights),
+            say=listener(),
+        )
         return self._learned(self.learn(self._table(values, codes), codes, task))
 
     def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, NDArray[Any]]:

@@ -22,7 +22,9 @@ class DistilledStair(WeightedClassifier, DistilledMethod):
     min_outliers : int or None
         How many outliers a rule must cover at least. None means 5, or a tenth of all where
         there are fewer than 50, and less where that does not reach the floor. 1 gives the
-        shortest rules there are, drawn around single rows where that pays.
+        shortest rules there are, drawn around single rows where that pays. A row whose sample
+        weight is 3 counts as three, as long as all weights are whole numbers; otherwise a row is
+        one.
     effort : {"normal", "fast"}
         How long to look for shorter rules.
     time_limit : float or None

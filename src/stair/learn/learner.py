@@ -61,7 +61,13 @@ class Learner:
             list_codes=self.list_codes and method.has_kinds, time_windows=method.time_windows,
         )  # fmt: skip
         as_floats = None if weights is None else weights.astype(np.float64)
-        task = Task(self.labels.classes, self.labels.positive, as_floats, self.say, self.is_check)
+        task = Task(
+            self.labels.classes,
+            self.labels.positive,
+            as_floats,
+            say=self.say,
+            is_check=self.is_check,
+        )
         return method.learn(table, codes, task)
 
     def changed(self, **settings: Any) -> Learner:

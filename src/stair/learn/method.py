@@ -82,6 +82,7 @@ class Task:
     classes: tuple[Label, ...]
     positive: int | None
     weights: NDArray[np.float64] | None = None  # how much each row counts
+    is_repeated: bool = False  # whether weights are how often each row is there
     say: Progress = quiet
     is_check: bool = False  # whether they only show if rules like them hold, and are soon gone
 

@@ -62,6 +62,7 @@ class DistilledMethod(Method):
             schema=table.schema,
             positive=task.positive,
             weights=task.weights,
+            repeated=task.is_repeated,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,

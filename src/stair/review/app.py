@@ -26,7 +26,6 @@ from stair.review.log import NOBODY
 from stair.review.revision import Group, Now
 from stair.review.session import Review
 from stair.review.setup import columns_of, wanted_of
-from stair.review.uploads import receive
 
 WHO: Final = "stair-who"  # the cookie that tells one browser from another
 MOST_UPLOADED: Final = 500_000_000
@@ -439,7 +438,7 @@ class _Page:
         try:
             if self.desk.folder is None:
                 raise StairError("this page shows one file; start stair review without a file")
-            path = await receive(self.desk.folder, name, request.stream(), self.most_upload)
+            path = await self.desk.folder.receive(name, request.stream(), self.most_upload)
         except StairError as error:
             return _problem(str(error))
         found = path.relative_to(self.desk.folder.root).as_posix()

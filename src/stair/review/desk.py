@@ -16,16 +16,15 @@ from stair.errors import StairError, option
 from stair.export.json import SavedRules
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
+from stair.review.files import Folder
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review
 from stair.review.store import Store, fingerprint_of_table
-from stair.review.uploads import Folder, check_expanded
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Labels
 
-MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
 
@@ -53,7 +52,6 @@ class Wanted:
     method: str = "distilled"
     min_score: float = 0.8
     max_rule_length: int = 10
-    is_chosen: bool = False
 
     @property
     def has_verdict(self) -> bool:
@@ -73,7 +71,7 @@ class Wanted:
     def request(self) -> dict[str, Any]:
         """What decides whether rules in the store are the ones that were asked for."""
         found = asdict(self)
-        del found["file"], found["is_chosen"]
+        del found["file"]
         found["rules"] = None if self.rules is None else self.rules.name
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
         if self.negative is None:  # reviews that began before there was one go on
@@ -144,8 +142,6 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
     from stair.export import load
 
-    if wanted.is_chosen:
-        check_expanded(wanted.file, MOST_EXPANDED)
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)
     say("looking for earlier verdicts")

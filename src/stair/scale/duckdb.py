@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from stair.data.arrays import described
 from stair.data.databases import decimals
 from stair.data.stream import VECTOR, Stream
 from stair.data.values import typed
@@ -109,7 +110,9 @@ def plain(array: Any, shape: str) -> Raw:
         return from_loaded((typed(["" if v is None else v for v in array.to_pylist()])[1], ""))[0]
     if shape == "decimal":
         return from_loaded(decimals(array.to_pylist()))[0]
-    if shape in ("bool", "text", "described"):
+    if shape == "described":
+        return from_loaded(described(array.to_pylist()))[0]
+    if shape in ("bool", "text"):
         return words(array)
     if import_module("pyarrow").types.is_integer(array.type):
         return whole_numbers(array)

@@ -17,6 +17,7 @@ from fuzz.case import Case
 from stair.apply import apply_rules
 from stair.data import Frame, from_object, read
 from stair.export import SavedRules, from_json, load, to_json
+from stair.learn.methods import method_of, settings_of
 
 Answer = tuple[list[Any], list[int]]  # labels, and numbers of rules from 1; 0 where there is none
 
@@ -30,19 +31,18 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     elif verdict.kind == "scores":
         said = {"scores": list(verdict.values), "contamination": verdict.contamination}
     else:
-        said = {"labels": list(verdict.values)}
+        said = {"labels": list(verdict.values), "negative": verdict.negative}
+        if verdict.positive:
+            said["positive"] = list(verdict.positive)
+    own = {"effort": "fast"} if "effort" in settings_of(case.method) else {}
     options: dict[str, Any] = {
         **said,
-        "method": case.method,
-        "effort": "fast",
+        "method": method_of(case.method, time_windows=case.time_windows, **own),
         "kinds": dict(case.kinds) or None,
-        "time_parts": case.time_parts,
-        "time_zone": case.time_zone,
-        "time_windows": case.time_windows,
-        **reading,
         **changed,
     }
-    return stair.summarize(data, **options)
+    source = stair.Source(data, time_parts=case.time_parts, time_zone=case.time_zone, **reading)
+    return stair.summarize(source, **options)
 
 
 def read_frame(data: Any, reading: Mapping[str, Any], saved: SavedRules | None = None) -> Frame:

@@ -34,6 +34,7 @@ from stair import (
     StairError,
     summarize,
 )
+from stair.learn.methods import method_of
 from stair.rules.schema import Schema
 
 # Random tables seldom reach the floor; the tests about the warning ask for it by name.
@@ -887,11 +888,11 @@ def test_summarize_uses_the_seed_of_a_tree(method: str) -> None:
     table = {name: x.copy() for name in "abcdefgh"}  # eight times the same: a tie of all
     y = (x == 1).astype(int)
     told = {
-        seed: str(summarize(table, labels=y, method=method, random_state=seed).rules)
+        seed: str(summarize(table, labels=y, method=method_of(method, random_state=seed)).rules)
         for seed in range(6)
     }
     assert len(set(told.values())) > 1
-    again = summarize(table, labels=y, method=method, random_state=4)
+    again = summarize(table, labels=y, method=method_of(method, random_state=4))
     assert str(again.rules) == told[4]
 
 

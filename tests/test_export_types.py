@@ -547,6 +547,21 @@ def test_decimals_are_compared_as_the_rules_read_them() -> None:
         assert _asked(con, rules) == [0]
 
 
+def test_codes_beyond_doubles_are_told_apart_in_code() -> None:
+    """Whole numbers that are codes are named one by one. Polars compared them as doubles, to which
+    2**60 and 2**60 + 1 are one number, and labelled rows that the rule does not name."""
+    values = [2**60, 2**60 + 1, 2**53, 2**53 + 1, 5, None]
+    series = pl.Series(values, dtype=pl.Int64)
+    field = Field("port", "number", "port", type="whole")
+    for named in ((2**60 + 1,), (2**53,), (5, 2**53 + 1)):
+        for negated in (False, True):
+            rules = _one(Among("port", named, negated), field)
+            expected = [int(v is not None and (v in named) != negated) for v in values]
+            assert rules.predict({"port": values}).tolist() == expected
+            for found in _in_code(rules, "port", values, series):
+                assert found == expected
+
+
 def test_polars_divides_and_does_not_multiply() -> None:
     """By a single number it multiplies with the inverse, which is another place in the last digit:
     a row in the very center of a partition went to another one."""

@@ -24,8 +24,8 @@ ORDER = (
     "engines",
     "learn",
     "evidence",
-    "scale",
     "intake",
+    "scale",
     "estimators",
     "demo",
     "traffic",
@@ -37,7 +37,9 @@ ORDER = (
     "apply",
     "report",
     "gate",
+    "flags",
     "checkout",
+    "doctor",
     "review",
     "cli",
     "__main__",
@@ -45,7 +47,6 @@ ORDER = (
 # Those that look ahead; nothing may be added here.
 AHEAD = {
     "plot": {"export", "report"},
-    "scale": {"summary"},
     "summary": {"export", "pictures", "report"},
 }
 

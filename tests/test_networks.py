@@ -227,3 +227,17 @@ def test_which_columns_are_addresses() -> None:
     fields, left_out = choose_fields(from_object({"ip": often}))
     assert [f.name for f in fields] == ["ip", "ip/24"]
     assert left_out == {}
+
+
+def test_a_text_with_a_zero_byte_is_no_address_in_sqlite() -> None:
+    """Most of SQLite's functions read a text up to its first zero byte, so that what stands behind
+    an address there was not seen, and the text was in a network."""
+    values = ["10.0.1.5", "10.0.1.5\0", "10.0.1.5\0x"]
+    field = Field("a/24", "category", "a", "/24", "text")
+    rule = Rule((Among("a/24", ("10.0.1.0/24",), of="a"),), 1)
+    rules = RuleSet((rule,), (0, 1), Schema((field,)), 0, (1.0, 1.0), 1)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (k INTEGER, a TEXT)")
+    connection.executemany("INSERT INTO data VALUES (?, ?)", list(enumerate(values)))
+    assert _asked(connection, rules, "sqlite") == rules.predict({"a": values}).tolist() == [1, 0, 0]
+    connection.close()

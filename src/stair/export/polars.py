@@ -171,13 +171,20 @@ class _Writer:
         inside: Any = None
         if isinstance(clause, Among):
             if clause.values:
-                inside = x.is_in(self._values(clause.feature, clause.values))
+                inside = self._among(clause, x)
                 inside = ~inside if clause.negated else inside
         else:
             inside = self._inside(clause, x)
         if inside is None:
             return pl.lit(True) if clause.missing else x.is_not_null()
         return inside.fill_null(clause.missing)
+
+    def _among(self, clause: Among, x: Any) -> Any:
+        field = self._fields[clause.feature]
+        if field.kind == "number" and any(abs(float(v)) >= EXACT for v in clause.values):
+            values = [plain(value) for value in clause.values]
+            return self._new(self._tools.among(field.source, values))
+        return x.is_in(self._values(clause.feature, clause.values))
 
     def _inside(self, clause: Interval | Period, x: Any) -> Any:
         low, high = bounds(clause)

@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from stair.data import Frame, read
+from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
 from stair.export.json import SavedRules
-from stair.intake import Given, take_in
-from stair.learn.methods import METHODS
+from stair.intake import Columns, Given, Statement, take_in
+from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
 from stair.review.identity import fingerprint_of_table
 from stair.review.jobs import Job, Jobs, Say
@@ -79,12 +80,8 @@ class Wanted:
         return found
 
     def check(self) -> Wanted:
-        if self.method not in METHODS:
-            raise StairError(f"no method {self.method!r}; methods are {', '.join(METHODS)}")
-        if not 0 <= self.min_score <= 1:
-            raise StairError(f"the floor is {self.min_score:g}; expected a score from 0 to 1")
-        if self.max_rule_length < 1:
-            raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
+        own = settings_of(self.method)
+        method_of(self.method, **{n: value for n, value in self.settings.items() if n in own})
         if self.time_zone is not None:
             zone_named(self.time_zone)  # what is none is refused before anything is read
         if self.rules is None and not self.has_verdict:
@@ -179,14 +176,13 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
-    zone = None if wanted.time_zone is None else zone_named(wanted.time_zone)
-    given = take_in(
-        frame, labels, wanted.score, wanted.contamination, wanted.detector,
-        positive=wanted.positive, negative=wanted.negative, outlier_kinds=has_kinds,
-        include=wanted.include or None, exclude=wanted.exclude,
-        kinds=kinds or None, time_parts=wanted.time_parts, time_zone=zone, random_state=wanted.seed,
-        table=None, query=None, name=wanted.file.name, say=say,
+    source = Source(frame, None, None, wanted.file.name, wanted.time_parts, wanted.time_zone)
+    statement = Statement(
+        labels, wanted.score, wanted.contamination, wanted.detector, wanted.positive,
+        wanted.negative, has_kinds, wanted.seed,
     )  # fmt: skip
+    chosen = Columns(wanted.include or None, wanted.exclude, kinds or None)
+    given = take_in(source, statement, chosen, say)
     return given if saved is None else _with_fields(given, saved)
 
 

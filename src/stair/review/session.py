@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from stair.errors import StairError, option
 from stair.export.json import SavedRules, from_json, to_json
 from stair.intake import Given
-from stair.learn.methods import Learned, check_rules
+from stair.learn.learner import check_rules
+from stair.learn.method import Learned
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
@@ -319,7 +320,7 @@ class Review:
         learned = learn(given.values, given.codes)
         check = check_rules(learn, learned, given.values, given.codes, None)
         say("counting")
-        summary = summary_of(given, learned, {**settings, **learn.settings}, check)
+        summary = summary_of(given, learned, {**settings, **learn.method.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
@@ -452,7 +453,7 @@ class Review:
             say(f"length against score: floor {floor:.2f}, {number} of {len(FLOORS)}")
             learn = learner(given, {**settings, "min_score": floor, "effort": "fast"}, say)
             learned = learn(given.values, given.codes)
-            summary = summary_of(given, learned, learn.settings)
+            summary = summary_of(given, learned, learn.method.settings)
             points.append((floor, summary.rules.total_length, summary.score))
             is_whole = number == len(FLOORS)
             self.frontier = Frontier(method, longest, tuple(points), is_whole)

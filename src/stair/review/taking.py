@@ -17,7 +17,7 @@ from stair.data import write_table
 from stair.errors import StairError
 from stair.export.json import SavedRules, from_json, to_json
 from stair.export.kinds import export
-from stair.learn.methods import Learned
+from stair.learn.method import Learned
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS

@@ -135,15 +135,9 @@ class _OnOneField:
         return False
 
     @property
-    def is_bounded(self) -> tuple[bool, bool]:
-        """Whether there is a bound below, and one above."""
-        low, high = self.bounds
-        return low is not None, high is not None
-
-    @property
     def n_bounds(self) -> int:
         """How many numbers and values a person has to read."""
-        return sum(self.is_bounded)
+        return sum(bound is not None for bound in self.bounds)
 
     def with_fractions(self) -> Self:
         """The same about a column that has fractions too."""
@@ -351,8 +345,8 @@ class Period(_Bounded):
         return after, self.until if self.until != END else None
 
     @property
-    def is_bounded(self) -> tuple[bool, bool]:
-        return bool(self.after != BEGINNING), bool(self.until != END)
+    def n_bounds(self) -> int:
+        return int(self.after != BEGINNING) + int(self.until != END)
 
     @property
     def limits(self) -> tuple[float, float]:

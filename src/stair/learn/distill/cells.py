@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
@@ -75,16 +74,6 @@ class Cells:
         else:
             n_named = min(n_inside, n_own - n_inside)
         return max(0, -(-n_named // VALUES_AN_ATTRIBUTE) - 1)
-
-    def may_say(self, clause: Clause) -> bool:
-        """Whether a clause has no bound that its column does not allow."""
-        if not clause.is_ordered:
-            return True
-        sides = next(c.sides for c in self.columns if c.name == clause.feature)
-        if clause.only_missing or clause.n_bounds == 0 or Sides.BETWEEN in sides:
-            return True
-        low, high = clause.is_bounded
-        return not (low and high) and (Sides.MORE_THAN if low else Sides.UP_TO) in sides
 
     def n_bounds(self, j: int, bins: Bins) -> int:
         """How many bounds a clause has; a list or a word counts as one."""

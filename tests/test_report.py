@@ -266,6 +266,20 @@ def test_every_count_is_that_of_a_plain_recount(drawn: Any, is_local: bool) -> N
         _check_page(summary.to_html(examples=2))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_map_of_numbers_near_the_end_of_floats(seed: int, tmp_path: Path) -> None:
+    """Distances between such numbers are infinite: the map of partitions looked for its cells
+    far outside of itself, and the report of local rules was an IndexError."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(-1, 1, 200) * 1.7e308
+    table = {"x": x, "z": random.normal(size=200)}
+    outlying = (x > np.quantile(x, 0.9)).astype(int)
+    summary = summarize(table, labels=outlying, method="local")
+    summary.to_html(tmp_path / "report.html")
+    drawn = report_of(summary).map
+    assert drawn is None or sum(cell.rows for cell in drawn.cells) == 200
+
+
 def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     """A summary with other rules: all of outliers, in any order, and everything else an inlier."""
     given = summary.rules

@@ -192,7 +192,7 @@ class _Page:
                 summary=now.revision.summary,
                 n_outliers=pages.n_outliers(review),
                 names=pages.names_of(now.revision.finds_outliers),
-                headline=pages.headline(now),
+                headline=now.revision.headline,
                 can_choose=self.desk.folder is not None,
                 job=self.desk.jobs.current,
             )
@@ -216,7 +216,7 @@ class _Page:
     def _side(self, review: Review, now: Now, current: str, *, oob: bool = False) -> str:
         return pages.render(
             "side.html", side=pages.side_of(review, now), current=current, oob=oob,
-            names=pages.names_of(now.revision.finds_outliers), headline=pages.headline(now),
+            names=pages.names_of(now.revision.finds_outliers), headline=now.revision.headline,
             can_choose=self.desk.folder is not None,
         )  # fmt: skip
 

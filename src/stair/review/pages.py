@@ -12,11 +12,7 @@ from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import (
     METHOD_NAMES,
-    falling_rules,
-    figures_in_words,
-    floor_in_words,
     percent,
-    routed_and_assigned,
     score_in_words,
 )
 from stair.learn.methods import METHODS
@@ -90,7 +86,7 @@ class Side:
 
 def side_of(review: Review, now: Now) -> Side:
     revision, state = now.revision, now.state
-    items = [_item(review, now, group) for group in revision.groups]
+    items = [_item(now, group) for group in revision.groups]
     main = [item for item in items if item.is_judged]
     rules = [item for item in main if item.number is not None]
     done = sum(bool(item.verdict) for item in rules)
@@ -110,12 +106,12 @@ def side_of(review: Review, now: Now) -> Side:
     )
 
 
-def _item(review: Review, now: Now, group: Group) -> Item:
+def _item(now: Now, group: Group) -> Item:
     revision = now.revision
     event = now.verdict(group.key)
     present = revision.find(group.key)
     number = None if present is None else present.number
-    evidence = None if number is None else revision.summary.evidence[number]
+    precision, is_falling = (None, False) if number is None else revision.figures[number]
     return Item(
         key=group.key,
         number=None if number is None else number + 1,
@@ -123,12 +119,12 @@ def _item(review: Review, now: Now, group: Group) -> Item:
         rows=len(group.rows),
         verdict="" if event is None else event.verdict,
         note="" if event is None else event.note,
-        precision=None if evidence is None or not review.has_verdict else evidence.precision,
+        precision=precision,
         is_judged=group.is_judged,
         is_edited=group.key in revision.edited,
         before="" if event is not None else _before(now, group),
         kind=kind_of(revision, group),
-        is_falling=number is not None and number + 1 in falling_rules(revision.summary),
+        is_falling=is_falling,
     )
 
 
@@ -204,26 +200,12 @@ def effort(now: Now) -> str:
     return text
 
 
-def headline(now: Now) -> str:
-    summary = now.revision.summary
-    text = size(summary)
-    if not now.revision.has_verdict:
-        return text
-    if summary.kinds:
-        return figures_in_words(summary)
-    if summary.floor_reached:
-        return f"{text}, {score(summary)}"
-    return (
-        f"{text}, {score(summary)}: the floor of {floor_in_words(summary.min_score)} is not reached"
-    )
-
-
 def done(now: Now, job: Job | None) -> str:
     """What a job has come to: the rules that there are, and what became of the verdicts."""
     if job is not None and job.kind != "learning":
         return f"Done: {job.title.lower()}."
     found = now.carried
-    text = f"{headline(now)}."
+    text = f"{now.revision.headline}."
     if found.kept or found.lost:
         text += f" {words.counted(len(found.kept), 'rule')} kept a verdict"
         text += f", {words.counted(len(found.lost), 'verdict')} lost the rule" if found.lost else ""
@@ -231,23 +213,6 @@ def done(now: Now, job: Job | None) -> str:
     if lost := now.revision.lost_edits:
         n_lost = words.counted(len(lost), "changed rule")
         text += f" {n_lost} {'is' if len(lost) == 1 else 'are'} not among them."
-    return text
-
-
-def size(summary: Summary) -> str:
-    """How many rules there are, and how long they are."""
-    rules = summary.rules
-    return (
-        f"{words.counted(len(rules), 'rule')}, total length {rules.total_length:,}, "
-        f"{words.counted(rules.n_bounds, 'bound')}"
-    )
-
-
-def score(summary: Summary) -> str:
-    text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
-    if summary.rules.routing:
-        routed, assigned = routed_and_assigned(summary)
-        text += f" (routed {routed}, assigned {assigned})"
     return text
 
 
@@ -274,7 +239,7 @@ def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
         n_left_out=extra,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
-        item=_item(review, now, group),
+        item=_item(now, group),
         kind=kind_of(revision, group),
         **more,
     )
@@ -313,7 +278,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
         summary=now.revision.summary,
         revision=now.revision,
         cause=cause(now.revision),
-        headline=headline(now),
+        headline=now.revision.headline,
         told=now.revision.told,
         has_verdict=review.has_verdict,
         frontier=frontier(review, now),

@@ -126,7 +126,7 @@ def report(review: Review, now: Now) -> Response:
         now=now,
         judged=now.judged,
         names=pages.names_of(now.revision.finds_outliers),
-        headline=pages.headline(now),
+        headline=now.revision.headline,
         effort=pages.effort(now),
         side=pages.side_of(review, now),
         counts=[(word, now.judged.count(code)) for code, word in enumerate(WORDS) if code],

@@ -13,7 +13,7 @@ from stair.data import Frame, read
 from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
@@ -163,7 +163,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     return review
 
 
-def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
+def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
@@ -186,7 +186,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: SavedRules, frame: Frame) -> Labels:
+def _labels_by(saved: Rulebook, frame: Frame) -> Labels:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
@@ -195,7 +195,7 @@ def _labels_by(saved: SavedRules, frame: Frame) -> Labels:
     return Labels(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
-def _with_fields(given: Given, saved: SavedRules) -> Given:
+def _with_fields(given: Given, saved: Rulebook) -> Given:
     """The table with the rules' own fields, as they were when the rules were learned."""
     if tuple(map(str, saved.rules.classes)) != tuple(map(str, given.verdict.classes)):
         raise StairError(

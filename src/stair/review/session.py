@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError, option
-from stair.export.json import SavedRules, from_json, to_json
+from stair.export.json import Rulebook, from_json, to_json
 from stair.intake import Given
 from stair.learn.learner import check_rules
 from stair.learn.method import Learned
@@ -325,7 +325,7 @@ class Review:
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
 
-    def load(self, who: str, request: Mapping[str, Any], saved: SavedRules) -> Revision:
+    def load(self, who: str, request: Mapping[str, Any], saved: Rulebook) -> Revision:
         """Rules from a file."""
         facts = saved.facts
         settings = {"max_rule_length": 10, **facts.get("settings", {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -42,6 +42,15 @@ def names_of(finds_outliers: bool) -> dict[str, str]:
     if finds_outliers:
         return {"outlier": "True outliers", "inlier": "False alarm", "unsure": "Unsure"}
     return {"outlier": "Right", "inlier": "Wrong", "unsure": "Unsure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a page of rows is wanted."""
+
+    sort: str
+    descending: bool
+    search: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +225,7 @@ def done(now: Now, job: Job | None) -> str:
     return text
 
 
-def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
+def panel(review: Review, now: Now, group: Group) -> str:
     """A group with its evidence and the place where its rows come."""
     revision = now.revision
     present = revision.find(group.key)
@@ -241,11 +250,10 @@ def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
         item=_item(now, group),
         kind=kind_of(revision, group),
-        **more,
     )
 
 
-def rows(review: Review, now: Now, group: Group, page: Page, asked: dict[str, Any]) -> str:
+def rows(review: Review, now: Now, group: Group, page: Page, asked: Asked) -> str:
     given, state = review.given, now.state
     classes = [now.revision.summary.rules.label_name(c) for c in given.verdict.classes]
     codes = given.verdict.codes[page.rows]
@@ -286,7 +294,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
     )
 
 
-def frontier(review: Review, now: Now) -> dict[str, Any] | None:
+def frontier(review: Review, now: Now) -> dict[str, object] | None:
     """Length against score, and the rules that are shown now: of several floors where they were
     tried, else as the present rules are taken one by one."""
     found: Frontier | None = review.frontier
@@ -380,13 +388,13 @@ def accepted_rules(now: Now) -> list[int]:
     ]
 
 
-def start(desk: Desk, **more: Any) -> str:
+def start(desk: Desk, most: int) -> str:
     return render(
         "start.html",
         files=[] if desk.folder is None else desk.folder.files(),
         can_choose=desk.folder is not None,
         wanted=desk.wanted,
-        **more,
+        most=most,
     )
 
 
@@ -402,5 +410,5 @@ def setup(name: str, columns: list[tuple[str, str, int]], n_rows: int, guess: st
     )
 
 
-def render(template: str, **context: Any) -> str:
+def render(template: str, **context: object) -> str:
     return clean(environment("stair.review").get_template(template).render(**context))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from stair.report.words import counted
 from stair.review.judged import Judged, normal_of
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
+
+Document: TypeAlias = Mapping[str, Any]
+"""What JSON holds by names: rules as in a file, settings, a request."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +52,8 @@ class Group:
 class Edit(TypedDict):
     """A rule that a person changed, as it was learned and as it is now; both as in a rules file."""
 
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: Document
+    after: Document
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Revision:
     summary: Summary
     given: Given
     groups: tuple[Group, ...]
-    settings: Mapping[str, Any]
+    settings: Document
     learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
     has_verdict: bool
     edits: tuple[Edit, ...]
@@ -159,6 +162,6 @@ class Now:
         return found[-1] if found else self.state.rules.get(key)
 
 
-def said_by(rule: Mapping[str, Any]) -> str:
+def said_by(rule: Document) -> str:
     """What a rule of a rules file says, without the counts that belong to other rows."""
     return json.dumps([rule["label"], rule["clauses"]], sort_keys=True)

@@ -18,6 +18,7 @@ from fuzz.containers import NoSuchTableError, built
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
 from fuzz.targets import Target
 from stair import StairError
+from stair.learn.methods import method_of
 
 # Containers that keep the type of every value; the others have to guess.
 FAITHFUL = frozenset({"dict", "pandas", "polars", "arrow", "parquet", "duckdb"})
@@ -510,8 +511,8 @@ class Checker:
 
                 given = dd.read_parquet(data)
             # Of long lists the engine names other values: it does not know the classes yet.
-            options = {"labels": "the verdict", "method": "stair", "scores": None,
-                       "max_values": 1000}  # fmt: skip
+            method = method_of("stair", time_windows=case.time_windows, max_values=1000)
+            options = {"labels": "the verdict", "method": method, "scores": None}
             large = library.learn(case, given, reading, engine=engine, **options)
             small = library.learn(case, data, reading, **options)
             self.compare("engine", engine, library.digest_of(library.document_of(small)),

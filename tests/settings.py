@@ -9,6 +9,7 @@ from typing import Any
 import stair
 from stair.data.source import Source
 from stair.engines.large import Dask, DuckDB, Spark, engine_of
+from stair.learn.method import Method
 from stair.learn.methods import method_of, settings_of
 from stair.progress import quiet, telling
 
@@ -18,7 +19,7 @@ ENGINES = {"duckdb": DuckDB, "dask": Dask, "spark": Spark}
 def summarize(
     data: Any,
     *verdict: Any,
-    method: str = "distilled",
+    method: str | Method = "distilled",
     engine: str = "memory",
     progress: Callable[[str], object] = quiet,
     **settings: Any,
@@ -28,7 +29,9 @@ def summarize(
     def taken(names: Any) -> dict[str, Any]:
         return {name: settings.pop(name) for name in names if name in settings}
 
-    of_method = taken(name for name in settings_of(method) if name != "min_score")
+    of_method = {}
+    if isinstance(method, str):
+        of_method = taken(name for name in settings_of(method) if name != "min_score")
     of_engine = taken(f.name for f in fields(ENGINES[engine])) if engine in ENGINES else {}
     of_source = taken(f.name for f in fields(Source) if f.name != "data")
     with telling(progress):

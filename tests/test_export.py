@@ -19,8 +19,8 @@ from export_cases import LOTS, SOME, Case, cases
 from stair import StairError
 from stair.export import Rulebook, from_json, to_json, to_markdown, to_sentences
 from stair.export.kinds import KINDS, json_schema
+from stair.export.sentences import one_line, verdict
 from stair.export.text import fit, percent, score_in_words
-from stair.export.words import one_line, verdict
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema

@@ -219,9 +219,9 @@ def test_small_and_strange_data_work(X: np.ndarray, y: list[int]) -> None:
     [
         ({"n_partitions": 9}, "n_partitions=9 is more than the 4 rows"),
         ({"n_partitions": 0}, "n_partitions=0; expected a whole number of at least 1"),
-        ({"n_partitions": "many"}, "n_partitions='many'"),
+        ({"n_partitions": "many"}, 'n_partitions="many"'),
         ({"locality": -1}, "locality=-1; expected a number"),
-        ({"floor_on": "both"}, "expected 'routed' or 'assigned'"),
+        ({"floor_on": "both"}, "expected routed or assigned"),
         ({"max_rounds": 0}, "max_rounds=0"),
         ({"random_state": "x"}, 'random_state="x"'),
     ],

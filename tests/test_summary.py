@@ -17,6 +17,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import accuracy_score, f1_score
 
 import stair
+from settings import summarize as by_settings
 from stair import DistilledStair, Interval, Source, StairError, Summary
 from stair.apply import apply_rules
 from stair.data import from_object, write_table
@@ -30,7 +31,7 @@ COLUMNS = ("amount", "hour", "country", "merchant", "device")
 def summarize(*given: Any, **settings: Any) -> Summary:
     """Disjoint rules unless a test asks for others: what is tried here holds for every method, and
     these are learned in no time."""
-    return stair.summarize(*given, **{"method": "stair", **settings})
+    return by_settings(*given, **{"method": "stair", **settings})
 
 
 @pytest.fixture(scope="module")

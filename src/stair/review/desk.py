@@ -17,10 +17,11 @@ from stair.export.json import Rulebook
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
+from stair.review.identity import fingerprint_of_table
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review
-from stair.review.store import Store, fingerprint_of_table
+from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Labels

@@ -22,12 +22,12 @@ from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, 
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
 from stair.evidence.distribution import Distributions
-from stair.evidence.of_rules import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
+from stair.rules.counted import count
+from stair.rules.groups import groups_of
 from stair.rules.rule_set import Rule, RuleSet
-from stair.verdict.labels import Labels
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 HOSTILE = [
@@ -285,13 +285,14 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     given = summary.rules
     inlier = next(c for c in given.classes if c != given.positive)
     new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
-    labels = Labels(summary._codes, given.classes, given.classes.index(given.positive), "")
+    covered = new.covers(summary._values)
+    counted = count(new, summary._values, summary._codes, covered=covered)
     predicted = new.predict(summary._values)
     missed = summary._outliers & (predicted != given.positive)
     return replace(
-        summary, rules=new, evidence=evidence_of(new, summary._values, summary._codes, labels),
+        summary, rules=new, evidence=counted.evidence(), _groups=groups_of(covered, summary._codes),
         method="distilled", unexplained=int(missed.sum()), _unexplained=missed, trace=(),
-        rest=rest_of(new, summary._values, summary._codes), check=None, suspects=(), frontier=(),
+        rest=counted.rest, check=None, suspects=(), frontier=(),
     )  # fmt: skip
 
 

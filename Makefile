@@ -9,11 +9,12 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx src/stair/*/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick lint format types bench docs fuzz reproduce clean
+.PHONY: demo test quick lint format types bench docs fuzz reproduce dist wheel-test oldest newer next clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
+	find src -name '*.so' -delete  # a kernel of another name would be found before the new one
 	$(PIP) -e .
 	touch $@
 
@@ -62,5 +63,37 @@ reproduce: $(VENV)/test
 	$(BIN)/stair reproduce all $(if $(DATA),--data-dir $(DATA))
 	$(BIN)/python -m experiments.page
 
+# What a release is made of, and whether it installs where there is no compiler.
+dist: $(VENV)/core
+	$(PIP) 'build>=1.2' 'twine>=6'
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+
+wheel-test: dist
+	$(BIN)/python .ci/installed.py dist
+
+# The same tests elsewhere: with the oldest versions that pyproject.toml allows, with another Python
+# (make newer NEWER=python3.14), with whatever is published next. TESTS=tests/test_rules.py is a part.
+TESTS ?= tests
+NEWER ?= python3.13
+define tested
+	rm -rf build
+	$(2) -m venv --clear .venv-$(1)
+	.venv-$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(3) '.[test]'
+	.venv-$(1)/bin/stair doctor
+	.venv-$(1)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
+endef
+
+oldest:
+	$(call tested,oldest,$(PYTHON),--constraint tests/oldest.txt)
+
+newer:
+	$(call tested,newer,$(NEWER),)
+
+next:
+	$(call tested,next,$(PYTHON),--pre --upgrade)
+
 clean:
-	rm -rf $(VENV) build demo site *.egg-info src/*.egg-info src/stair/*/_*.c src/stair/*/*/_*.c src/stair/*/*.so src/stair/*/*/*.so
+	rm -rf $(VENV) .venv-* build dist demo site *.egg-info src/*.egg-info
+	find src \( -name '_*.c' -o -name '*.so' \) -delete

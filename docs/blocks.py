@@ -195,7 +195,7 @@ def _until_the_page_is_there(words: list[str], where: str) -> None:
 def _look_up(words: list[str], where: str) -> None:
     """A command that cannot run here must speak of things that are there."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
     match words:
         case ["make", target]:
             known = target in targets

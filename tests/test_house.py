@@ -25,8 +25,8 @@ ORDER = (
     "engines",
     "learn",
     "evidence",
-    "scale",
     "intake",
+    "scale",
     "estimators",
     "demo",
     "traffic",
@@ -38,7 +38,9 @@ ORDER = (
     "apply",
     "report",
     "gate",
+    "flags",
     "checkout",
+    "doctor",
     "review",
     "cli",
     "__main__",
@@ -46,7 +48,6 @@ ORDER = (
 # Those that look ahead; nothing may be added here.
 AHEAD = {
     "plot": {"export", "report"},
-    "scale": {"summary"},
     "summary": {"export", "pictures", "report"},
 }
 

@@ -268,15 +268,19 @@ def _cache_dir() -> Path:
     return base / "stair" / "datasets"
 
 
-def _locate(spec: _Spec, data_dir: str | os.PathLike[str] | None) -> tuple[Path, bool]:
-    """The path of the file, which exists, and whether it lies in the cache."""
+def data_folder(data_dir: str | os.PathLike[str] | None = None) -> tuple[Path, str]:
+    """Where files are looked for, and what names the folder; nothing does for the cache."""
     environment = os.environ.get("STAIR_DATA")
     if data_dir is not None:
-        folder, named_by = Path(data_dir).expanduser(), "data_dir"
-    elif environment:
-        folder, named_by = Path(environment).expanduser(), "STAIR_DATA"
-    else:
-        folder, named_by = _cache_dir(), ""
+        return Path(data_dir).expanduser(), "data_dir"
+    if environment:
+        return Path(environment).expanduser(), "STAIR_DATA"
+    return _cache_dir(), ""
+
+
+def _locate(spec: _Spec, data_dir: str | os.PathLike[str] | None) -> tuple[Path, bool]:
+    """The path of the file, which exists, and whether it lies in the cache."""
+    folder, named_by = data_folder(data_dir)
     path = folder / spec.filename
     if path.is_file():
         return path, not named_by

@@ -1,0 +1,138 @@
+"""`stair doctor`: what is installed and what is seen of the machine, to paste into a bug report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Final
+
+KERNELS: Final = {
+    "cuts": "stair.engines._count",
+    "passes": "stair.engines._route",
+    "boxes": "stair.learn.distill._boxes",
+}
+"""What each compiled kernel does, and its module."""
+FOR_DEVELOPERS: Final = frozenset({"bench", "docs", "peers", "test"})
+ASKED: Final = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?")
+WIDTH: Final = 9
+
+
+def doctor() -> None:
+    """What is installed and what is seen of the machine: paste it into a bug report."""
+    from stair import gate
+
+    gate.say("\n".join(report()))
+
+
+def report() -> Iterator[str]:
+    """Line by line; nothing of the data, and the home folder as ~."""
+    import stair
+
+    yield from _said("stair", [f"{stair.__version__} in {_short(Path(stair.__file__).parent)}"])
+    yield from _said("Python", [_python()])
+    cpus = os.cpu_count() or 1
+    system = f"{platform.platform()} on {platform.machine() or 'an unknown machine'}"
+    yield from _said("system", [f"{system}, {cpus} {'processor' if cpus == 1 else 'processors'}"])
+    yield from _said("kernels", [f"{job}: {_kernel(name)}" for job, name in KERNELS.items()])
+    yield from _packages()
+    yield from _said("GPU", _gpus())
+    yield from _said("data", [_data()])
+
+
+def _said(word: str, lines: list[str]) -> Iterator[str]:
+    """A word, and what there is to say of it, aligned."""
+    for number, line in enumerate(lines):
+        yield f"{word if number == 0 else '':<{WIDTH}}{line}"
+
+
+def _python() -> str:
+    is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    locked = getattr(sys, "_is_gil_enabled", lambda: True)()
+    threads = f", free-threaded, global lock {'on' if locked else 'off'}" if is_free else ""
+    bits = 64 if sys.maxsize > 2**32 else 32
+    return f"{platform.python_version()} ({platform.python_implementation()}, {bits} bits{threads})"
+
+
+def _kernel(name: str) -> str:
+    try:
+        import_module(name)
+    except ImportError as error:
+        why = "" if isinstance(error, ModuleNotFoundError) else f" ({error})"
+        return f"not compiled{why}: numpy gives equal results, more slowly"
+    return "compiled"
+
+
+def _packages() -> Iterator[str]:
+    """What stair needs and what its extras would bring along, as its metadata says."""
+    try:
+        asked = requires("stair") or []
+    except PackageNotFoundError:
+        yield from _said("packages", ["stair runs from a folder of sources; it is not installed"])
+        return
+    groups: dict[str, dict[str, str]] = {}
+    for line in asked:
+        found = ASKED.match(line)
+        extra = (found and found["extra"]) or ""
+        if found and found["name"] != "stair" and extra not in FOR_DEVELOPERS:
+            groups.setdefault(extra, {})[found["name"]] = _version(found["name"])
+    needed = [f"{name} {there or 'is missing'}" for name, there in groups.pop("", {}).items()]
+    yield from _said("needs", [", ".join(needed)])
+    lines = []
+    for extra, names in sorted(groups.items()):
+        there = ", ".join(f"{name} {number}" for name, number in names.items() if number)
+        missing = ", ".join(name for name, number in names.items() if not number)
+        lines.append(f"{extra}: " + "; ".join(filter(None, (there, missing and f"no {missing}"))))
+    yield from _said("extras", lines)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _gpus() -> list[str]:
+    """The devices that NVIDIA's driver sees; stair's own code asks for none."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return ["none seen (there is no nvidia-smi)"]
+    asked = [command, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [f"nvidia-smi does not answer: {type(error).__name__}"]
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    if done.returncode or not lines:
+        return ["none seen (nvidia-smi names none)"]
+    return lines
+
+
+def _data() -> str:
+    """The folder where `stair.datasets` looks, and what it has."""
+    from stair.datasets import DataNotFound, data_folder
+
+    try:
+        folder, named_by = data_folder()
+    except DataNotFound as error:
+        return str(error)
+    size = sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
+    there = f"{size / 1e6:.1f} MB" if folder.is_dir() else "not there yet"
+    return f"{_short(folder)} ({', '.join(filter(None, (named_by, there)))})"
+
+
+def _short(path: Path) -> str:
+    """A path without the name of whoever is at home."""
+    try:
+        return str(Path("~") / path.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(path)

@@ -32,7 +32,7 @@ test: $(VENV)/test lint
 	wait $$types && exit $$tests
 
 quick: $(VENV)/test
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
+	STAIR_TEST_EXAMPLES=quick $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

@@ -28,7 +28,7 @@ from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
 from stair.rules.rule_set import Rule, RuleSet
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 HOSTILE = [
@@ -272,7 +272,7 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     given = summary.rules
     inlier = next(c for c in given.classes if c != given.positive)
     new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
-    labels = Labels(summary._codes, given.classes, given.classes.index(given.positive), "")
+    labels = Verdict(summary._codes, given.classes, given.classes.index(given.positive), "")
     predicted = new.predict(summary._values)
     missed = summary._outliers & (predicted != given.positive)
     return replace(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from stair.rules.clauses import Clause
 from stair.rules.rule_set import Rule, RuleSet
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def evidence_of(
     rules: RuleSet,
     values: dict[str, NDArray[Any]],
     codes: NDArray[np.int32],
-    labels: Labels,
+    labels: Verdict,
     *,
     decided: bool = False,
 ) -> tuple[RuleEvidence, ...]:

@@ -4,7 +4,9 @@ Each is a real process with real streams, a working folder, an environment, sign
 code; only the seconds in which Python imports the same libraries again are saved. What is about
 the start itself (`python -m stair`, a shell's redirections, a terminal) starts a new Python.
 
-    python tests/command.py SOCKET     waits there for commands, until its standard input ends
+    python tests/command.py SOCKET [bare]     waits there for commands, until its input ends
+
+`bare` has none of the packages of the extras: a command that should have some gets them then.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import io
 import json
 import locale
 import os
+import runpy
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -37,6 +41,14 @@ HEAVY = [
     "sklearn.tree", "sqlite3", "stair.apply", "stair.cli", "stair.engines.memory",
     "stair.estimators", "stair.export.sql", "stair.review.serve", "stair.summary",
 ]  # fmt: skip
+
+
+# The packages of each extra, as Python imports them.
+EXTRAS = {
+    "files": "duckdb pyarrow", "excel": "openpyxl", "pyod": "pyod", "plot": "matplotlib",
+    "sql": "sqlglot", "onnx": "onnx", "scale": "duckdb pyarrow", "dask": "dask distributed",
+    "review": "starlette uvicorn pyarrow duckdb", "test": "pandas polars",
+}  # fmt: skip
 
 
 class Process:
@@ -108,12 +120,12 @@ class Process:
 class _Forker:
     """The process that has the imports: started for the first command, one for all tests here."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="stair-command-")
         self._place = str(Path(self._folder.name) / "commands")
         self._process = subprocess.Popen(
-            [sys.executable, __file__, self._place], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            start_new_session=True,
+            [sys.executable, __file__, self._place, kind], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
@@ -129,17 +141,24 @@ class _Forker:
         return connection
 
 
-_forker: list[_Forker] = []
+_forkers: dict[str, _Forker] = {}
 
 
 def start(
     *words: object, cwd: Path | None = None, environment: dict[str, str] | None = None,
-    stdin: bool = False,
+    stdin: bool = False, extras: Collection[str] | None = None, module: str = "",
 ) -> Process:  # fmt: skip
-    """The command with these words; both its outputs are pipes, and its input too if asked for."""
-    if not _forker:
-        _forker.append(_Forker())
+    """The command with these words; both its outputs are pipes, and its input too if asked for.
+
+    Without `extras` there are all packages. `module` is run in place of the command, and warnings
+    are errors there.
+    """
+    kind = "all" if extras is None else "bare"
+    if kind not in _forkers:
+        _forkers[kind] = _Forker(kind)
     order = {
+        "module": module,
+        "packages": [name for extra in extras or () for name in EXTRAS[extra].split()],
         "words": [os.fsdecode(word) if isinstance(word, Path) else str(word) for word in words],
         "cwd": str(cwd or Path.cwd()),
         "environment": environment if environment is not None else dict(os.environ),
@@ -154,7 +173,7 @@ def start(
         theirs.append(writing if number else reading)
         mine = reading if number else writing
         ours.append(os.fdopen(mine, "rb" if number else "wb"))
-    connection = _forker[0].connect()
+    connection = _forkers[kind].connect()
     sent = json.dumps(order).encode()
     streams = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", theirs))]
     connection.sendmsg([len(sent).to_bytes(8)], streams)
@@ -178,9 +197,25 @@ def run(
 # In the process that has the imports ------------------------------------------------------------
 
 
+class _Nothing:
+    """Finds that some packages are not there."""
+
+    def __init__(self) -> None:
+        self.missing: set[str] = set()
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name.partition(".")[0] in self.missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def main() -> None:
+    nothing = _Nothing()
+    if sys.argv[2] == "bare":
+        nothing.missing = {name for names in EXTRAS.values() for name in names.split()}
+        sys.meta_path.insert(0, nothing)
     for name in HEAVY:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     gc.freeze()  # so that a fork does not copy what it never changes
     place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     place.bind(sys.argv[1])
@@ -193,7 +228,7 @@ def main() -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             place.close()
-            _serve(connection)
+            _serve(connection, nothing)
         connection.close()
 
 
@@ -208,7 +243,7 @@ def _reap(*_: Any) -> None:
             pass
 
 
-def _serve(connection: socket.socket) -> None:
+def _serve(connection: socket.socket, nothing: _Nothing) -> None:
     """Start what was asked for and tell its number, then how it ended."""
     numbers = array.array("i")
     head, [(_, _, sent)], _, _ = connection.recvmsg(8, socket.CMSG_SPACE(3 * numbers.itemsize))
@@ -217,6 +252,7 @@ def _serve(connection: socket.socket) -> None:
     child = os.fork()
     if child == 0:
         connection.close()
+        nothing.missing -= set(order["packages"])
         _become(order, list(numbers))
     for number in numbers:
         os.close(number)
@@ -243,7 +279,6 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
     os.environ.update(order["environment"])
     os.chdir(order["cwd"])
     tempfile.tempdir = None
-    # Only the main thread of the process that has the imports goes on in this one.
     encoding, _, errors = os.environ.get("PYTHONIOENCODING", "").partition(":")
     encoding = encoding or ("utf-8" if os.environ.get("PYTHONUTF8") == "1" else "")
     encoding = encoding or locale.getencoding()
@@ -257,11 +292,14 @@ def _become(order: dict[str, Any], streams: list[int]) -> None:
         for number in range(3)
     )  # fmt: skip
     sys.argv = ["stair", *order["words"]]
-    from stair.cli import main as command
-
     code = 1
     try:
-        command()
+        if order["module"]:
+            warnings.simplefilter("error")
+            sys.path.insert(0, order["cwd"])
+            runpy.run_module(order["module"], run_name="__main__", alter_sys=True)
+        else:
+            importlib.import_module("stair.cli").main()
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1

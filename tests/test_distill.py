@@ -161,7 +161,8 @@ def test_the_exact_choice_is_the_best_of_all_choices(seed: int) -> None:
         predicted = np.zeros(n, dtype=bool)
         for rule in chosen:
             predicted[rule.rows] = True
-        return bool(f1_score(y, predicted) > 0.6)
+        right = int(np.count_nonzero(predicted & (y == 1)))
+        return 2 * right / int(predicted.sum() + y.sum()) > 0.6
 
     every = [c for k in range(1, 8) for c in combinations(candidates, k) if is_enough(c)]
     shortest = min((sum(r.length for r in c) for c in every), default=None)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stair import StairError
-from stair.export import DIALECTS, SavedRules, to_sql, to_sql_view
+from stair.export import DIALECTS, Rulebook, to_sql, to_sql_view
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.pmml import to_pmml
@@ -516,7 +516,7 @@ def test_a_view_never_gives_an_old_column_for_ours() -> None:
 def test_what_only_stair_can_read_is_refused_by_name() -> None:
     """Lists, records, bytes and mixed values were written as code that did something else."""
     rules = _one(Among("tags", ("[1]",)), Field("tags", "category", "tags", type="described"))
-    saved = SavedRules(rules, {})
+    saved = Rulebook(rules, {})
     for export in (to_sql, to_python, to_pandas, to_polars, to_onnx, to_pmml):
         with pytest.raises(StairError, match='"tags" has lists, records, bytes or values of sever'):
             export(rules)

@@ -24,8 +24,9 @@ from stair.data import read, write_table
 from stair.demo import payments
 from stair.export import load
 from stair.review.desk import SUFFIX
+from stair.review.identity import fingerprint_of_table
 from stair.review.log import NOBODY
-from stair.review.store import Store, fingerprint_of_table
+from stair.review.store import Store
 
 pytest.importorskip("starlette")
 SETTINGS = (

@@ -298,12 +298,12 @@ def test_a_copy_of_the_label_and_an_afternoon_are_suspicious(tmp_path: Path, met
 def test_limits_on_lists_hold_for_samples_too(tmp_path: Path) -> None:
     """No clause names more values than allowed, and none that fewer rows have than asked for."""
     rng = np.random.default_rng(2)
-    n = 20_000
+    n = 8000
     code = rng.integers(0, 60, n)
     frame = pd.DataFrame({"shop": [f"s{k:02d}" for k in code], "x": rng.normal(size=n)})
     frame["label"] = ((code < 9) & (frame.x > 0.5)).astype(int)
     pattern = files(frame, tmp_path / "data")
-    options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 4000, "validate": 0}
+    options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 1500, "validate": 0}
     for most in (3, 9):
         found = summarize(pattern, max_values=most, min_rows_per_value=50, **options)
         lists = [c.values for r in found.rules for c in r.clauses if c.feature == "shop"]

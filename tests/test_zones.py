@@ -30,7 +30,7 @@ from stair.data.zones import SEVERAL, known_zone, local_times, was_in, zone_name
 from stair.demo import payments
 from stair.errors import StairError
 from stair.export import from_json, to_json
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.export.onnx import to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.polars import polars_label, to_polars
@@ -514,7 +514,7 @@ def test_code_is_of_the_zone_of_the_rules(here: str, zone: str) -> None:
 
 @pytest.mark.parametrize("zone", EVERY_ZONE)
 def test_rules_files_keep_the_zone(zone: str) -> None:
-    saved = SavedRules(_rules(_clauses()[0], zone), {})
+    saved = Rulebook(_rules(_clauses()[0], zone), {})
     text = to_json(saved)
     assert from_json(text).rules == saved.rules
     assert ('"zone"' in text) == (zone != "UTC")
@@ -526,7 +526,7 @@ def test_rules_files_keep_the_zone(zone: str) -> None:
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", 7, "../UTC"])
 def test_a_zone_in_a_file_is_not_believed(zone: Any) -> None:
-    document = json.loads(to_json(SavedRules(_rules(_clauses()[0], BERLIN), {})))
+    document = json.loads(to_json(Rulebook(_rules(_clauses()[0], BERLIN), {})))
     document["fields"][1]["zone"] = zone
     with pytest.raises(StairError, match="damaged"):
         from_json(json.dumps(document))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
+    from stair.export.json import Rulebook, load
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -35,6 +36,7 @@ _HOMES = {
     "Period": "rules.rule_set",
     "Rule": "rules.rule_set",
     "RuleSet": "rules.rule_set",
+    "Rulebook": "export.json",
     "Source": "data.source",
     "Spark": "engines.large",
     "Stair": "estimators",
@@ -42,6 +44,7 @@ _HOMES = {
     "Summary": "summary",
     "datasets": "",
     "export": "",
+    "load": "export.json",
     "summarize": "summary",
 }
 
@@ -61,6 +64,7 @@ __all__ = [
     "Period",
     "Rule",
     "RuleSet",
+    "Rulebook",
     "Source",
     "Spark",
     "Stair",
@@ -68,6 +72,7 @@ __all__ = [
     "Summary",
     "datasets",
     "export",
+    "load",
     "summarize",
 ]
 

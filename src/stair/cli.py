@@ -31,7 +31,7 @@ from stair.flags import (
 from stair.review.command import review
 
 if TYPE_CHECKING:
-    from stair.export import SavedRules
+    from stair.export import Rulebook
     from stair.summary import Summary
 
 
@@ -403,7 +403,7 @@ def _table_of(file: Path) -> str:
     return "data" if not name or file == gate.DASH or set("*?[") & set(name) else name
 
 
-def _saved(path: Path) -> SavedRules:
+def _saved(path: Path) -> Rulebook:
     from stair.export import load
 
     return load(gate.to_read(path))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.export.python import as_datetime
+from stair.export.code import as_datetime
 from stair.export.sql_columns import (
     Column,
     Columns,

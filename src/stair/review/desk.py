@@ -13,14 +13,15 @@ from stair.data import Frame, read
 from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
+from stair.review.identity import fingerprint_of_table
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review
-from stair.review.store import Store, fingerprint_of_table
+from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Verdict
@@ -162,7 +163,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     return review
 
 
-def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
+def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
@@ -185,7 +186,7 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: SavedRules, frame: Frame) -> Verdict:
+def _labels_by(saved: Rulebook, frame: Frame) -> Verdict:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
@@ -194,7 +195,7 @@ def _labels_by(saved: SavedRules, frame: Frame) -> Verdict:
     return Verdict(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
-def _with_fields(given: Given, saved: SavedRules) -> Given:
+def _with_fields(given: Given, saved: Rulebook) -> Given:
     """The table with the rules' own fields, as they were when the rules were learned."""
     if tuple(map(str, saved.rules.classes)) != tuple(map(str, given.verdict.classes)):
         raise StairError(

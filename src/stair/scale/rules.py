@@ -28,7 +28,7 @@ from stair.learn.method import Learned as Made
 from stair.learn.methods import StairMethod
 from stair.learn.validation import Check
 from stair.progress import Progress
-from stair.rules.clauses import Clause, Interval, Period
+from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
 from stair.rules.groups import Groups, groups_apart
 from stair.rules.objective import Counts, score_of
@@ -269,12 +269,13 @@ def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[
 
 def _met(clause: Clause, tally: Tally) -> NDArray[np.int64]:
     """The rows of each class that meet a clause: no bound of it is inside of a bin."""
-    if isinstance(clause, Period):
+    values: NDArray[Any]
+    if tally.is_time:
         values = np.array(tally.values, dtype=np.int64).astype("datetime64[us]")
-    elif isinstance(clause, Interval):
+    elif clause.is_ordered:
         values = exact_numbers(tally.values)
     else:
         values = np.empty(len(tally.values), dtype=object)
         values[:] = tally.values
     met: NDArray[np.int64] = tally.counts[:-1][clause.covers(values)].sum(axis=0)
-    return met + tally.counts[-1] if getattr(clause, "missing", False) else met
+    return met + tally.counts[-1] if clause.missing else met

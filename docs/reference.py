@@ -19,7 +19,8 @@ GROUPS = {
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
     "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
               "Explanation"),
-    "Data, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
+    "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
+    "Data sets, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip
 WIDTH = 88
 # A heading of a docstring, and an entry below it: "name : type", and what it is.

@@ -46,13 +46,13 @@ def time(column: Any) -> Any:
 
 def hour_in(column: Any, zone: str | int) -> Any:
     """Hours by the clocks of a zone, NaN where missing."""
-    found = {t: _hour(t, zone) for t in time(column).dropna().dt.to_pydatetime()}
+    found = {t: _hour(t, zone) for t in map(pd.Timestamp.to_pydatetime, time(column).dropna())}
     return _each(column, found).astype("float64")
 
 
 def weekday_in(column: Any, zone: str | int) -> Any:
     """The names of weekdays by the clocks of a zone, None where missing."""
-    found = {t: _weekday(t, zone) for t in time(column).dropna().dt.to_pydatetime()}
+    found = {t: _weekday(t, zone) for t in map(pd.Timestamp.to_pydatetime, time(column).dropna())}
     return _each(column, {t: DAYS[day] for t, day in found.items() if day is not None})
 
 

@@ -43,8 +43,8 @@ FLOOR = 0.8
 ABOUT_PEERS = """\
 The figures are attributes in all rules together that explain LOF's verdict with F1 above 0.8 on
 three of the paper's sets; a score stands where that was not reached, a dash where it was not
-measured or there are no rules. Trees and RIPPER have their libraries' settings; a tree describes the
-inliers too."""
+measured or there are no rules. Trees and RIPPER have their libraries' settings; a tree describes
+the inliers too."""
 
 
 def replaced(text: str, mark: str, body: str) -> str:

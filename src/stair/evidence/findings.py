@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from stair.data import Frame
 from stair.errors import StairError, spoken
 from stair.evidence.distribution import Distributions
-from stair.evidence.rule_evidence import Rest, RuleEvidence
 from stair.evidence.tallies import Tally
 from stair.learn.distill import Further
 from stair.learn.grow import Step
@@ -21,6 +20,8 @@ from stair.learn.kinds import Kind
 from stair.learn.method import Certificate
 from stair.learn.validation import Check
 from stair.rules.agreement import Score, Scores, predicted_labels, score_on
+from stair.rules.counted import Rest, RuleEvidence
+from stair.rules.groups import Groups
 from stair.rules.objective import reaches
 from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
@@ -70,6 +71,7 @@ class Findings:
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
+    _groups: Groups | None = field(default=None, repr=False)  # the rows by what covers them
 
     def __post_init__(self) -> None:
         said = {

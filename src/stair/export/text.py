@@ -19,7 +19,7 @@ from stair.rules.figures import score_in_words as score_in_words
 
 if TYPE_CHECKING:
     from stair.evidence.findings import Findings
-    from stair.evidence.rule_evidence import RuleEvidence
+    from stair.rules.counted import RuleEvidence
 
 _ALL: Final = option("every_rule", True)
 

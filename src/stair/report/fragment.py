@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from stair.evidence.findings import Findings
-from stair.evidence.rule_evidence import ClauseEvidence, RuleEvidence
 from stair.export.text import falling_rules, figures_in_words
 from stair.report.remarks import on_the_frontier, remarks_of
 from stair.rules.clauses import clause_in_words, side_by_side
+from stair.rules.counted import ClauseEvidence, RuleEvidence
 
 # Rules that are shown; a notebook is for a look, the report and the text have all of them.
 MOST: Final = 20

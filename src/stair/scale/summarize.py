@@ -44,7 +44,7 @@ from stair.scale.work import (
     spill_folder,
     work_folder,
 )
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
@@ -89,7 +89,7 @@ def learn_large(
     )  # fmt: skip
     seed = seed_of(statement.random_state)
 
-    def learner(schema: Schema, verdict: Labels) -> Learner:
+    def learner(schema: Schema, verdict: Verdict) -> Learner:
         return Learner(method, schema, verdict, say, list_codes=False)
 
     if not isinstance(method, StairMethod) or method.refine:

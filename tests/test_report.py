@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from settings import summarize as by_settings
 from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
@@ -248,7 +249,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
     }
     try:
         more = {"method": "stair", **more}
-        return summarize(Source(table, time_parts=True), labels=labels, kinds=kinds, **more)
+        return by_settings(table, labels=labels, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return None
@@ -264,6 +265,20 @@ def test_every_count_is_that_of_a_plain_recount(drawn: Any, is_local: bool) -> N
     if summary is not None:
         _check(summary)
         _check_page(summary.to_html(examples=2))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_map_of_numbers_near_the_end_of_floats(seed: int, tmp_path: Path) -> None:
+    """Distances between such numbers are infinite: the map of partitions looked for its cells
+    far outside of itself, and the report of local rules was an IndexError."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(-1, 1, 200) * 1.7e308
+    table = {"x": x, "z": random.normal(size=200)}
+    outlying = (x > np.quantile(x, 0.9)).astype(int)
+    summary = summarize(table, labels=outlying, method="local")
+    summary.to_html(tmp_path / "report.html")
+    drawn = report_of(summary).map
+    assert drawn is None or sum(cell.rows for cell in drawn.cells) == 200
 
 
 def distilled(summary: Summary, rules: list[Rule]) -> Summary:

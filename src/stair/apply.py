@@ -22,7 +22,7 @@ from stair.verdict.labels import read_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Applied:
+class Outcome:
     """One label and one rule number (from 1; 0 for none) for each row."""
 
     labels: NDArray[Any]
@@ -36,17 +36,17 @@ class Applied:
         return {"stair_label": self.labels, "stair_rule": self.rules}
 
 
-def apply_rules(saved: Rulebook, table: Any) -> Applied:
+def apply_rules(saved: Rulebook, table: Any) -> Outcome:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
     covered = saved.rules.covers(values)
     numbers = first_covering(covered)
     labels = saved.rules.labels_of(numbers)
-    return Applied(labels, numbers + 1, covered.mean(axis=0), values.notes)
+    return Outcome(labels, numbers + 1, covered.mean(axis=0), values.notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class Judgement:
     """How rules agree with the labels of new rows, and what is to be said about these."""
 
     counted: Counted
@@ -60,7 +60,7 @@ def judge(
     label: str,
     positive: Sequence[str] | None = None,
     negative: str | None = None,
-) -> Judged:
+) -> Judgement:
     """The rules against a column of labels, which are read as they were when the rules were
     learned, unless somebody says what is an outlier."""
     if label not in frame.columns:
@@ -87,7 +87,7 @@ def judge(
             )
         codes, notes = found.codes, found.notes
     values = rules.read(frame)
-    return Judged(count(rules, values, codes), label, tuple(map(spoken, notes)))
+    return Judgement(count(rules, values, codes), label, tuple(map(spoken, notes)))
 
 
 def explain_row(saved: Rulebook, frame: Frame, row: int) -> str:
@@ -101,7 +101,7 @@ def explain_row(saved: Rulebook, frame: Frame, row: int) -> str:
     return f"Row {row}: {saved.rules.explain(saved.rules.read(one))}"
 
 
-def coverage_table(saved: Rulebook, applied: Applied, source: str, width: int) -> str:
+def coverage_table(saved: Rulebook, applied: Outcome, source: str, width: int) -> str:
     """The share of rows of each rule, when the rules were learned and now."""
     before = sum(saved.rules.totals)
     names = [saved.rules.label_name(label) for label in saved.rules.classes]
@@ -126,7 +126,7 @@ def coverage_table(saved: Rulebook, applied: Applied, source: str, width: int) -
     return "\n".join(lines)
 
 
-def agreement_table(saved: Rulebook, judged: Judged, width: int) -> str:
+def agreement_table(saved: Rulebook, judged: Judgement, width: int) -> str:
     """Precision, recall and F1 of all rules together and of each, when learned and now."""
     rules, now = saved.rules, judged.counted
     kinds = {str(k["label"]): k["score"] for k in saved.facts.get("kinds") or ()}

@@ -43,6 +43,7 @@ from stair.review.settings import check_settings, learner
 from stair.review.store import Store
 from stair.rules.clauses import Clause
 from stair.rules.counted import count
+from stair.rules.match import first_covering
 from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
@@ -198,7 +199,7 @@ class Review:
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
         covered = matched = rules.covers(given.values)
         if given.verdict.negative is not None:  # a row is of one kind: that of the first rule
-            matched = rules.assign(given.values)[:, None] == np.arange(len(rules))
+            matched = first_covering(covered)[:, None] == np.arange(len(rules))
         groups: list[Group] = []
         for number, rule in enumerate(rules):
             rows = given.rows[np.flatnonzero(matched[:, number])]

@@ -24,6 +24,7 @@ from stair.data import from_object, write_table
 from stair.demo import payments
 from stair.export import from_json, to_json
 from stair.report import report_of
+from strategies import examples
 
 COLUMNS = ("amount", "hour", "country", "merchant", "device")
 
@@ -324,7 +325,7 @@ def mixed_tables(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int]]:
     return frame, labels
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mixed_tables())
 def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[int]]) -> None:
     """Learn, predict, explain, save and apply never crash, whatever the columns are called.

@@ -18,9 +18,10 @@ from stair.engines.counting import bin_numbers
 from stair.evidence.charts import Histogram
 from stair.evidence.distribution import Distributions
 from stair.evidence.tallies import Ranked, Tally
-from stair.report.coverage import coverage_of, coverage_of_counts
+from stair.report.coverage import coverage_of
 from stair.rules.clauses import Clause
 from stair.rules.columns import Numbers, Times
+from stair.rules.counted import groups_of_disjoint
 from stair.scale.edges import binned
 from stair.scale.sketch import Sketch
 
@@ -114,8 +115,9 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
         assert counts.chart(clause, group) == rows.chart(clause, group)
         assert counts.met(clause).tolist() == rows.met(clause).tolist()
         assert counts.distance(clause, group) == pytest.approx(rows.distance(clause, group))
-    one = coverage_of(small.rules, small._values, small._codes)
-    other = coverage_of_counts(large.rules)
+    assert small._groups is not None
+    one = coverage_of(small.rules, small._groups)
+    other = coverage_of(large.rules, groups_of_disjoint(large.rules))
     assert (one.overlap, other.overlap) == (None, None)
     assert one.wrong == other.wrong
     for name in ("totals", "only", "first", "rest"):

@@ -17,7 +17,8 @@ from stair.learn.methods import DistilledMethod
 from stair.learn.table import encode
 from stair.learn.validation import Check, check_of, out_of_fold, quick_folds
 from stair.progress import Progress, Words, quiet
-from stair.rules.agreement import predicted_classes
+from stair.rules.agreement import classes_of, predicted_classes
+from stair.rules.match import first_covering
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Verdict
@@ -181,5 +182,5 @@ def check_rules(
     covered = rules.covers(values)
     right = [covered[:, k] & (codes == place) for k, place in enumerate(own)]
     places = [rules.classes.index(kind.label) for kind in learned.kinds]
-    predicted = predicted_classes(rules, values)
+    predicted = classes_of(rules, first_covering(covered))
     return check_of(*found, codes, predicted, labels.positive, right, own, places)

@@ -13,7 +13,7 @@ from stair.data import Frame, read
 from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import Rulebook
+from stair.export.json import Rulebook, load
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
@@ -115,7 +115,7 @@ class Desk:
 
         return self.jobs.start(f"Opening {wanted.file.name}", work)
 
-    def learn(self, who: str, changes: Mapping[str, Any], *, relearn: bool = False) -> Job:
+    def learn(self, who: str, changes: Mapping[str, object], *, relearn: bool = False) -> Job:
         """Rules again, with other settings or from the verdicts."""
         review, wanted = self.review, self.wanted
         if review is None or wanted is None:
@@ -141,8 +141,6 @@ class Desk:
 
 def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
-    from stair.export import load
-
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)
     say("looking for earlier verdicts")

@@ -10,11 +10,12 @@ import base64
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.verdict.labels import Verdict
 
 WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
@@ -84,7 +85,7 @@ class Judged:
         return int(np.count_nonzero(self.marks == mark))
 
 
-def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> NDArray[Any]:
+def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> Array:
     """Each row's note, None where there is none: its own, or all those on its groups."""
     notes = np.full(n_rows, None, dtype=object)
     for group in groups:

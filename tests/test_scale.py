@@ -407,13 +407,15 @@ def test_edges_are_short_decimals() -> None:
 DYING = """
 import os, signal, sys
 import stair
+from stair.progress import telling
 
 def say(message):
     if message.startswith("level 3"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 options = {"labels": "label", "method": "stair", "engine": "duckdb", "min_score": 0.9}
-summarize(sys.argv[1], progress=say, **options)
+with telling(say):
+    stair.summarize(sys.argv[1], **options)
 """
 
 

@@ -267,8 +267,8 @@ from pathlib import Path
 import stair
 path, memory, method = sys.argv[1:]
 try:
-    options = {"method": method, "memory": memory, "engine": "duckdb"}
-    print(summarize(path, "label", **options).score)
+    engine = stair.DuckDB(memory=memory)
+    print(stair.summarize(path, "label", method=method, engine=engine).score)
 except stair.StairError as error:
     print(error)
 print(int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024)

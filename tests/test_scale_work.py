@@ -37,6 +37,7 @@ DYING = """
 import os, signal, sys, threading, time
 from pathlib import Path
 import stair
+from stair.progress import telling
 
 engine, moment, pattern, work, client = sys.argv[1:]
 
@@ -53,10 +54,12 @@ def watch():  # in the middle of pass 2, or just after it: codes are written, ma
     die()
 
 threading.Thread(target=watch, daemon=True).start()
-summarize(
-    pattern, "label", method="stair", engine=engine, min_score=0.9, work=work,
-    client=client or None, progress=say,
-)
+if engine == "dask":
+    where = stair.Dask(work=work, client=client or None)
+else:
+    where = stair.DuckDB(work=work)
+with telling(say):
+    stair.summarize(pattern, "label", method="stair", engine=where, min_score=0.9)
 """
 
 

@@ -34,15 +34,17 @@ class Flags:
     names: ClassVar[dict[str, str]] = {}
 
     @property
+    def given(self) -> dict[str, Any]:
+        """What was given."""
+        return {
+            name: value for name, value in vars(self).items() if value is not None and value != []
+        }
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What was given, by the names of the settings."""
-        own = fields(self)  # type: ignore[arg-type]
-        given = {each.name: getattr(self, each.name) for each in own}
-        return {
-            self.names.get(name, name): value
-            for name, value in given.items()
-            if value is not None and name not in ("method", "engine")
-        }
+        given = {n: value for n, value in self.given.items() if n not in ("method", "engine")}
+        return {self.names.get(name, name): value for name, value in given.items()}
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,8 @@ def summarize(
     Returns
     -------
     Summary
+
+    How it goes is told to the function that `stair.progress.telling` has, if any.
     """
     how = method_of(method, **({} if min_score is None else {"min_score": min_score}))
     if validate is not None:

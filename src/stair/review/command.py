@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stair.gate import DASH, check_files, say, share_or_number
+from stair.flags import ColumnFlags, MethodFlags, TableFlags, VerdictFlags, in_groups
+from stair.gate import DASH, check_files, say
 
-_VERDICT, _RULES, _PAGE = "Verdict", "Rules", "Page"
+_PAGE = "Page"
 
 
+@in_groups
 def review(
+    said: VerdictFlags,
+    learning: MethodFlags,
+    columns: ColumnFlags,
+    database: TableFlags,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -20,80 +26,6 @@ def review(
             help="A table, or saved rules and a table. Without: choose on the page.",
         ),
     ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The column with the verdict.", rich_help_panel=_VERDICT)
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(help="The column with outlier scores.", rich_help_panel=_VERDICT)
-    ] = None,
-    contamination: Annotated[
-        Any,
-        typer.Option(
-            help="Outliers: a share up to 0.5, or a whole number of rows.",
-            metavar="NUMBER",
-            parser=share_or_number,
-            rich_help_panel=_VERDICT,
-        ),
-    ] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel=_VERDICT)
-    ] = None,
-    positive: Annotated[
-        list[str] | None,
-        typer.Option(help="The label that means outlier; may be repeated.",
-                     rich_help_panel=_VERDICT),
-    ] = None,
-    negative: Annotated[
-        str | None,
-        typer.Option(
-            help="The label that means normal; every other is a kind of outlier.",
-            rich_help_panel=_VERDICT,
-        ),
-    ] = None,
-    method: Annotated[
-        str,
-        typer.Option(help="distilled, stair, refined, local, id3, cart.", rich_help_panel=_RULES),
-    ] = "distilled",
-    min_score: Annotated[
-        float, typer.Option(help="The floor that F1 must exceed.", rich_help_panel=_RULES)
-    ] = 0.8,
-    max_rule_length: Annotated[
-        int, typer.Option(help="The most attributes of one rule.", rich_help_panel=_RULES)
-    ] = 10,
-    include: Annotated[
-        list[str] | None,
-        typer.Option(help="Use only this column (repeat).", rich_help_panel=_RULES),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="Leave this column out (repeat).", rich_help_panel=_RULES),
-    ] = None,
-    time_parts: Annotated[
-        bool,
-        typer.Option(
-            "--time-parts/--no-time-parts",
-            help="Hour and weekday of times as attributes, or not.", rich_help_panel=_RULES,
-        ),
-    ] = True,
-    time_zone: Annotated[
-        str | None,
-        typer.Option(
-            help="The zone of hours and weekdays, as Europe/Berlin.", show_default="the data's",
-            rich_help_panel=_RULES,
-        ),
-    ] = None,
-    time_windows: Annotated[
-        bool,
-        typer.Option(
-            "--time-windows", help="Also times between two others, not only since or until one.",
-            rich_help_panel=_RULES,
-        ),
-    ] = False,
-    table: Annotated[
-        str | None, typer.Option("--table", help="A table of a database file.")
-    ] = None,
-    query: Annotated[str | None, typer.Option(help="A query on a database file.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
     db: Annotated[
         Path | None,
         typer.Option(
@@ -152,13 +84,10 @@ def review(
     desk = Desk(None if given else Folder(folder), db)
     wanted = None
     if given:
+        lists = {"include": tuple(columns.include or ()), "exclude": tuple(columns.exclude or ())}
         wanted = Wanted(
-            given[-1], rules=given[0] if len(given) == 2 else None, label=label, score=score,
-            contamination=contamination, detector=detector, positive=positive or None,
-            negative=negative, table=table,
-            query=query, include=tuple(include or ()), exclude=tuple(exclude or ()),
-            time_parts=time_parts, time_zone=time_zone, time_windows=time_windows, seed=seed,
-            method=method, min_score=min_score, max_rule_length=max_rule_length,
+            given[-1], rules=given[0] if len(given) == 2 else None,
+            **(said.given | learning.given | columns.given | database.given | lists),
         ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,

@@ -34,15 +34,20 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
         said = {"labels": list(verdict.values), "negative": verdict.negative}
         if verdict.positive:
             said["positive"] = list(verdict.positive)
-    own = {"effort": "fast"} if "effort" in settings_of(case.method) else {}
     options: dict[str, Any] = {
         **said,
-        "method": method_of(case.method, time_windows=case.time_windows, **own),
+        "method": method(case.method, case),
         "kinds": dict(case.kinds) or None,
         **changed,
     }
     source = stair.Source(data, time_parts=case.time_parts, time_zone=case.time_zone, **reading)
     return stair.summarize(source, **options)
+
+
+def method(name: str, case: Case, **settings: Any) -> Any:
+    """A method with the settings of a case."""
+    own = {"effort": "fast"} if "effort" in settings_of(name) else {}
+    return method_of(name, time_windows=case.time_windows, **own, **settings)
 
 
 def read_frame(data: Any, reading: Mapping[str, Any], saved: Rulebook | None = None) -> Frame:
@@ -138,6 +143,7 @@ __all__ = [
     "from_json",
     "learn",
     "load",
+    "method",
     "plain_columns",
     "plain_values",
     "read_frame",

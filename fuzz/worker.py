@@ -27,6 +27,8 @@ from stair import StairError
 
 # A table of 400 rows needs no more; libraries reserve a good part of it without using it.
 MOST_MEMORY = 12 << 30
+# Of the processor's time, for one question.
+MOST_SECONDS = 120
 
 
 def look_at(
@@ -126,6 +128,13 @@ def _answer(
     }
 
 
+def begin_to_count() -> None:
+    """From now on the processor's time for one question is left, and then this process ends."""
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used) + MOST_SECONDS, hard))
+
+
 def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     printed = _Printed()
@@ -133,6 +142,7 @@ def main() -> int:
         become_a_twin()
     with tempfile.TemporaryDirectory() as name, targets(Path(name)) as endings:
         for line in sys.stdin:
+            begin_to_count()
             answer = _answer(json.loads(line), Path(name), endings, printed)
             printed.answers.write(json.dumps(answer) + "\n")
             printed.answers.flush()

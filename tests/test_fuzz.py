@@ -3,6 +3,9 @@ once holds for good."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from fuzz import oracle
 from fuzz.case import Case, case_from_json, case_to_json, load_case
 from fuzz.draw import draw_case
 from fuzz.result import Finding, Result
-from fuzz.run import Run, State
+from fuzz.run import ROOT, Run, State
 from fuzz.shrink import shrunk
 from fuzz.targets import targets
 from fuzz.worker import look_at
@@ -49,6 +52,16 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     assert state.next == 4
     assert state.tallies["drawn / all: cases"] == 4
     assert State.opened(tmp_path, 6).next == 0
+
+
+def test_work_without_end_is_ended_by_the_time_of_the_processor() -> None:
+    """By the clock on the wall tables were findings because the machine was busy with others."""
+    program = (
+        "from fuzz import worker\nworker.MOST_SECONDS = 1\nworker.begin_to_count()\n"
+        "while True: pass"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert ended.returncode == -signal.SIGXCPU
 
 
 def test_a_case_is_made_smaller_while_it_fails() -> None:

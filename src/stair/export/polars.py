@@ -153,7 +153,12 @@ class _Masks(Masks):
     def listed(self, clause: Among, column: Expression) -> Expression | None:
         if not clause.values:
             return None
-        found = column.is_in(self._values(clause.feature, clause.values))
+        field = self.fields[clause.feature]
+        if field.kind == "number" and any(abs(float(value)) >= EXACT for value in clause.values):
+            listed = self.tools.among(field.source, [plain(value) for value in clause.values])
+            found = self._new(listed, self.read)
+        else:
+            found = column.is_in(self._values(clause.feature, clause.values))
         return ~found if clause.negated else found
 
     def inside(self, clause: OfValue, column: Expression, inside: Expression) -> Expression:

@@ -41,9 +41,8 @@ from stair.review.revision import Document, Edit, Frontier, Group, Now, Revision
 from stair.review.rows import Rows
 from stair.review.settings import check_settings, learner
 from stair.review.store import Store
-from stair.rules.agreement import predicted_classes
 from stair.rules.clauses import Clause
-from stair.rules.objective import score_of_classes
+from stair.rules.counted import count
 from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
@@ -478,6 +477,5 @@ def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
     """
     if not rules.routing:
         return rules
-    predicted = predicted_classes(rules, given.values)
-    score = score_of_classes(predicted, given.codes, given.verdict.positive)
+    score = count(rules, given.values, given.codes).score
     return replace(rules, routing=replace(rules.routing, routed=score, assigned=score))

@@ -1,7 +1,7 @@
 """Pages of rows: sorted by any column, searched, and never all of them written down at once.
 
-DuckDB sorts a column when somebody first asks for it, and where each row comes is kept: the places
-of a group's rows, marked in a line of all places, are its rows in order.
+DuckDB sorts a small group for each page. For a large one it sorts the column once, and where each
+row comes is kept: the places of the group's rows, marked in a line of all places, are in order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from stair.review.judged import Rows as Rowset
 
 LARGEST_PAGE: Final = 1000
-ORDERS_KEPT: Final = 8  # eight bytes for each row
+ORDERS_KEPT: Final = 16  # eight bytes for each row
+SMALL: Final = 0.1  # of all rows; so small a group is sorted by itself
 IN_NUMBERS: Final = frozenset("0123456789+-.einf")  # the characters of a number's text
 IN_TIMES: Final = frozenset("0123456789-: .")
 
@@ -117,6 +118,13 @@ class Rows:
             raise StairError(f"no row at place {start + 1:,}; there are {len(found):,}.")
         if sort is None:
             shown = (found[::-1] if descending else found)[start : start + size]
+        elif len(found) < SMALL * frame.n_rows:
+            by = self._by(sort, descending)
+            own = self._columns[sort].name
+            needed = {"row", own, f"{own}_itself"}
+            names = [name for name in self._cells.column_names if name in needed]
+            cells = self._cells.select(names).take(pa.array(found))
+            shown = self._rows(cells, f"{by} LIMIT {size} OFFSET {start}").astype(np.intp)
         else:
             order = self._order(sort, descending)
             marked = np.zeros(frame.n_rows, dtype=np.bool_)
@@ -172,15 +180,19 @@ class Rows:
         where = " OR ".join(f"({test})" for test in tests)
         return self._rows(cells, f"WHERE {where} ORDER BY row", values).astype(np.intp)
 
+    def _by(self, name: str, descending: bool) -> str:
+        """How SQL sorts by a column."""
+        way = "DESC" if descending else "ASC"
+        by = ", ".join(f"{each} {way} NULLS LAST" for each in self._columns[name].sort)
+        return f"ORDER BY {by}, row"
+
     def _order(self, name: str, descending: bool) -> _Order:
         """All rows in the order of a column."""
         key = (name, descending)
         with self._lock:
             order = self._orders.pop(key, None)
             if order is None:
-                way = "DESC" if descending else "ASC"
-                by = ", ".join(f"{each} {way} NULLS LAST" for each in self._columns[name].sort)
-                rows = self._rows(self._cells, f"ORDER BY {by}, row")
+                rows = self._rows(self._cells, self._by(name, descending))
                 places = np.empty_like(rows)
                 places[rows] = self._numbers
                 order = _Order(rows, places)

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from settings import summarize as by_settings
 from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
@@ -248,7 +249,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
     }
     try:
         more = {"method": "stair", **more}
-        return summarize(Source(table, time_parts=True), labels=labels, kinds=kinds, **more)
+        return by_settings(table, labels=labels, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return None

@@ -21,7 +21,7 @@ from stair.rules.agreement import classes_of, predicted_classes
 from stair.rules.match import first_covering
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Schema, Values
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 TOO_FEW_KINDS: Final = "no kind of outlier has rows enough to keep some of them aside"
 
@@ -32,7 +32,7 @@ class Learner:
 
     method: Method
     schema: Schema
-    labels: Labels
+    labels: Verdict
     say: Progress = quiet
     list_codes: bool = True  # whether distilled rules may name numbers such as ports one by one
     is_check: bool = False  # whether the rules only show if others hold
@@ -85,7 +85,7 @@ class Learner:
                 f"{option('positive')}, or leave the limit out"
             )
         is_own = (codes == kind).astype(np.int32)
-        return replace(self, labels=Labels(is_own, (classes[negative], classes[kind]), 1, ""))
+        return replace(self, labels=Verdict(is_own, (classes[negative], classes[kind]), 1, ""))
 
     def _kinds(
         self,

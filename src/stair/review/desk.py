@@ -24,7 +24,7 @@ from stair.review.session import Review
 from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
@@ -166,7 +166,7 @@ def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
-    labels: str | Labels | None = wanted.label
+    labels: str | Verdict | None = wanted.label
     has_kinds = wanted.method == "distilled"
     if saved is not None:
         has_kinds = "kinds" in saved.facts
@@ -184,13 +184,13 @@ def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: Rulebook, frame: Frame) -> Labels:
+def _labels_by(saved: Rulebook, frame: Frame) -> Verdict:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     negative = rules.classes.index(rules.default) if "kinds" in saved.facts else None
-    return Labels(codes, rules.classes, positive, "what the rules say", (), negative)
+    return Verdict(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
 def _with_fields(given: Given, saved: Rulebook) -> Given:

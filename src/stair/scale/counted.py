@@ -28,7 +28,7 @@ from stair.scale.census import Census, worded
 from stair.scale.coding import Coder
 from stair.scale.draw import ONE_FOLD, Folds
 from stair.scale.rules import Learned
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class About:
 
     schema: Schema
     coder: Coder
-    verdict: Labels
+    verdict: Verdict
     default: int  # the class of a row that no rule covers
 
     @property

@@ -35,7 +35,7 @@ from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
 from stair.scale.coding import Coded
 from stair.scale.draw import CodeSample
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +164,7 @@ def check_by_codes(
     drawn: CodeSample,
     coded: Coded,
     learned: Learned,
-    learner: Callable[[Schema, Labels], Learner],
+    learner: Callable[[Schema, Verdict], Learner],
     validate: int | None,
 ) -> tuple[Coded, Learned]:
     """Whether rules that were learned from all rows hold, by folds of rows drawn from their codes.
@@ -184,7 +184,7 @@ def check_by_codes(
         },
         len(codes),
     )
-    labels = Labels(codes, coded.classes, coded.positive, coded.meaning)
+    labels = Verdict(codes, coded.classes, coded.positive, coded.meaning)
     made = Made(learned.rules, learned.trace)
     check = check_rules(learner(learned.rules.schema, labels), made, values, codes, validate)
     if not isinstance(check, str) and len(codes) < sum(coded.totals):

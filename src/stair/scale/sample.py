@@ -32,7 +32,7 @@ from stair.scale.options import Options
 from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 IN_A_SAMPLE: Final = "in every row of a sample"
 
@@ -82,7 +82,7 @@ class Judging:
         self.tallies = tallies
 
 
-def known_verdict(rows: Rows, options: Options) -> tuple[Labels, Coder, NDArray[np.int64]]:
+def known_verdict(rows: Rows, options: Options) -> tuple[Verdict, Coder, NDArray[np.int64]]:
     """The first pass: the classes of the label's values, what finds them in any part, and the rows
     of each class."""
     options.wanted(rows.names, rows.source)  # a name that is not there is said before all else
@@ -118,7 +118,7 @@ def fields_of(
 def learn_from_sample(
     rows: Rows,
     options: Options,
-    learner: Callable[[Schema, Labels], Learner],
+    learner: Callable[[Schema, Verdict], Learner],
     most: int,
     seed: int,
     validate: int | None,

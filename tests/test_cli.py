@@ -46,6 +46,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    "words", ["explain rules.json payments.csv --row 1", "apply nothing.json payments.csv"]
+)
+def test_a_command_of_these_tests_is_that_of_a_new_python(folder: Path, words: str) -> None:
+    """Most of them are forked from a process that has the imports: that changes nothing."""
+    new = subprocess.run(
+        [*COMMAND, *words.split()], capture_output=True, cwd=folder, check=False,
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+    )  # fmt: skip
+    done = run_in_bytes(*words.split(), cwd=folder)
+    assert new.returncode == (2 if "nothing" in words else 0)
+    assert (done.returncode, done.stdout, done.stderr) == (new.returncode, new.stdout, new.stderr)
+
+
 def test_several_labels_may_mean_outlier(tmp_path: Path) -> None:
     """`--positive a --positive b` kept the last, and said nothing."""
     rows = [
@@ -229,7 +243,7 @@ BAD = {
     "no contamination": (["payments.csv", "--score", "amount"], "contamination"),
     "negative floor": (
         ["payments.csv", "--label", "flagged", "--min-score", "-0.5"],
-        "expected a score from 0 to 1",
+        "expected a number from 0 to 1",
     ),
     "unknown detector": (["payments.csv", "--detector", "loff"], "lof"),
     "unknown method": (["payments.csv", "--label", "flagged", "--method", "x"], "methods are"),

@@ -1,6 +1,7 @@
 # Two commands do everything on a machine with Python >= 3.11, make and git:
 #   make demo   install, run the main job on the embedded sample, leave its result in demo/
 #   make test   install what the tests need, then lint, types and all tests
+# Between two changes, in less than a minute: make quick, the tests that take no time.
 # And one runs the paper's experiments: make reproduce, or make reproduce DATA=folder
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx src/stair/*/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format types bench docs fuzz reproduce dist wheel-test oldest newer next clean
+.PHONY: demo test quick lint format types bench docs fuzz reproduce dist wheel-test oldest newer next clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -24,8 +25,14 @@ $(VENV)/test: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/stair demo --output demo
 
-test: $(VENV)/test lint types
-	$(BIN)/python -m pytest -n auto --dist worksteal
+# Types are looked at while the tests run: that takes one processor and not the others.
+test: $(VENV)/test lint
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/python -m pytest -n auto --dist worksteal; tests=$$?; \
+	wait $$types && exit $$tests
+
+quick: $(VENV)/test
+	STAIR_TEST_EXAMPLES=quick $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

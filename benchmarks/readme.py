@@ -33,10 +33,18 @@ DEFAULT = "distilled"
 ABOUT_LENGTHS = """\
 The total length of the rules, that is the attributes in all of them, that explain the verdict of
 LOF with F1 above 0.8 on the data of the paper *Interpretable Outlier Summarization*; its STAIR and
-L-STAIR are here too ([what its figures mean](docs/paper.md)). Rules of STAIR, refined or not, and
+L-STAIR are here too ([what its figures mean](paper.md)). Rules of STAIR, refined or not, and
 of trees are disjoint and describe the inliers as well; distilled rules may overlap, and everything
 else is an inlier. Peers are the shortest of other libraries' trees, and of those that learn outlier
 rules alone, above that F1."""
+
+
+FLOOR = 0.8
+ABOUT_PEERS = """\
+The figures are attributes in all rules together that explain LOF's verdict with F1 above 0.8 on
+three of the paper's sets; a score stands where that was not reached, a dash where it was not
+measured or there are no rules. Trees and RIPPER have their libraries' settings; a tree describes
+the inliers too."""
 
 
 def replaced(text: str, mark: str, body: str) -> str:
@@ -87,6 +95,46 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
     return rows
 
 
+# What each is for; the name by which it is measured, where it is. Rules can be as long as they like
+# where there are none.
+OTHERS = (
+    ("**stair**", "distilled", "short rules for all outliers, to be read, judged and run as SQL",
+     "somebody has to act on outliers, whoever found them"),
+    ("CART, `export_text`", "CART", "a tree whose leaves describe every row, the inliers too",
+     "you want to predict, in milliseconds, and nobody reads all leaves"),
+    ("RIPPER (wittgenstein)", "RIPPER", "a list of rules for one class, grown and pruned",
+     "rules are the classifier and its own idea of when to stop is fine"),
+    ("skope-rules", None, "rules of many trees above a precision, with their recall",
+     "you want a large pool of precise rules to choose from by hand"),
+    ("Iguanas", None, "rules for fraud under a budget of alerts, combined and monitored",
+     "true labels are there, columns are numbers, and alerts cost money; nearest to this"),
+    ("SHAP", None, "what each attribute adds to the score of one row",
+     "one row or one model is in question, not a group; no rule is claimed"),
+    ("PyOD's explainers", None, "the attributes that made a row stand out, for some detectors",
+     "you are inside one detector and want it in its own terms"),
+)  # fmt: skip
+MEASURED = ("PageBlock", "Pendigits", "SpamBase")
+
+
+def peers(q1: Path) -> str:
+    """Other ways to understand outliers: what they are for, and how long where measured."""
+    found = {(row["data"], row["method"]): row for row in _rows(q1, ("length", "score"))}
+    lines = [
+        ["", "what you get", "take it when", *MEASURED],
+        ["---"] * 3 + ["---:"] * len(MEASURED),
+    ]
+    for name, method, gives, when in OTHERS:
+        cells = []
+        for data in MEASURED:
+            row = found.get((data, method or ""))
+            low = row and float(row["score"] or 0) <= FLOOR
+            score = f" (F1 {float(row['score']):.2f})" if row and low else ""
+            cells.append(f"{row['length']}{score}" if row and row["length"] else "–")
+        lines.append([name, gives, when, *cells])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{table}\n\n{ABOUT_PEERS}"
+
+
 def speed(results: dict[str, Any]) -> str:
     """How Stair's fit time compares, in a sentence."""
     parts = []
@@ -117,9 +165,10 @@ def documents(root: Path) -> Iterator[tuple[Path, str]]:
     if results["settings"]["quick"]:
         raise ValueError(f"{FIT.name} is of a quick run, which leaves sets out")
     readme, page = root / "README.md", root / "docs" / "benchmarks.md"
-    text = replaced(readme.read_text(encoding="utf-8"), "lengths", lengths(root / Q1, root / PEERS))
+    text = replaced(readme.read_text(encoding="utf-8"), "peers", peers(root / Q1))
     yield readme, replaced(text, "speed", speed(results))
-    yield page, replaced(page.read_text(encoding="utf-8"), "benchmark", render(results))
+    text = replaced(page.read_text(encoding="utf-8"), "lengths", lengths(root / Q1, root / PEERS))
+    yield page, replaced(text, "benchmark", render(results))
     about = root / "docs" / "review.md"
     yield about, replaced(about.read_text(encoding="utf-8"), "review", large_reviews(root / REVIEW))
 

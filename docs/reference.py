@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,8 @@ GROUPS = {
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
     "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
               "Explanation"),
-    "Data, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
+    "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
+    "Data sets, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip
 WIDTH = 88
 # A heading of a docstring, and an entry below it: "name : type", and what it is.
@@ -37,17 +39,56 @@ def api() -> str:
     return "\n".join(parts)
 
 
+def symbols() -> dict[str, str]:
+    """What has a place in the reference, as others write it: `stair.Rule`, `Rule.length`."""
+    found = {}
+    for name in (name for names in GROUPS.values() for name in names):
+        value = getattr(stair, name)
+        found[name] = found[f"stair.{name}"] = anchor(name)
+        if inspect.ismodule(value):
+            members = [(n, getattr(value, n)) for n in _functions(value)]
+        elif inspect.isclass(value) and not _is_exception(value):
+            members = list(_members(value))
+        else:
+            continue
+        for each, _ in members:
+            found[f"{name}.{each}"] = found[f"stair.{name}.{each}"] = anchor(f"{name}.{each}")
+    return found
+
+
+def anchor(name: str) -> str:
+    """Where a name stands on the page: what its heading becomes."""
+    return name.lower().replace(".", "")
+
+
+def _functions(module: Any) -> list[str]:
+    return [n for n in ("names", "load", "lof_labels") if hasattr(module, n)]
+
+
+def _source(value: Any) -> str:
+    """A link to where it is written."""
+    value = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    if inspect.ismodule(value):
+        home, place = value, ""
+    else:
+        home, place = sys.modules[value.__module__], f"#{value.__qualname__}"
+    inside = home.__name__.replace(".", "/")
+    ending = "/__init__.py" if hasattr(home, "__path__") else ".py"
+    return f"[source](../src/{inside}{ending}{place})\n"
+
+
 def _object(name: str, value: Any) -> Iterator[str]:
     yield f"### {name}\n"
     if inspect.ismodule(value):
         yield f"{_prose(value)}\n"
-        functions = [n for n in ("names", "load", "lof_labels") if hasattr(value, n)]
-        for each in functions:
+        yield _source(value)
+        for each in _functions(value):
             yield from _member(f"{name}.{each}", getattr(value, each))
         return
     if not _is_exception(value):
         yield _signature(f"stair.{name}", value)
     yield _docstring(value)
+    yield _source(value)
     if inspect.isclass(value) and not _is_exception(value):
         for each, member in _members(value):
             yield from _member(f"{name}.{each}", member)
@@ -71,11 +112,13 @@ def _members(value: type) -> Iterator[tuple[str, Any]]:
 
 
 def _member(name: str, member: Any) -> Iterator[str]:
+    yield f"#### {name}\n"
     if isinstance(member, property):
-        yield f"**`{name}`**\n\n{_prose(member)}\n"
-        return
-    function = getattr(member, "__func__", member)
-    yield f"{_signature(name, function)}\n{_docstring(function)}"
+        yield f"{_prose(member)}\n"
+    else:
+        function = getattr(member, "__func__", member)
+        yield f"{_signature(name, function)}\n{_docstring(function)}"
+    yield _source(member)
 
 
 def _signature(name: str, value: Any) -> str:

@@ -1,8 +1,8 @@
 """The documents as a small static site: `python -m docs.site` (or `make docs`) writes site/.
 
-Every page stands on its own: no request leaves the folder, and without scripts only the choice of
-light and dark is missing. A link to a document becomes a page, a link to a file of code becomes
-that file, with colours, at the name behind the #. A link to nothing is an error.
+Every page stands on its own: no request leaves the folder, and without scripts only the search and
+the choice of light and dark are missing. A link to a document becomes a page, a link to a file of
+code becomes that file, with colours, at the name behind the #. A link to nothing is an error.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from __future__ import annotations
 import argparse
 import ast
 import html
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,13 +32,19 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
-from docs import reference
+import stair
+from docs import notebooks, reference
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = Path(__file__).resolve().parent
 ASSETS = ("site.css", "site.js")
 COLOURS = {"python": "python", "signature": "python", "py": "python", "pyx": "cython"}
+FILE = re.compile(r"https://github\.com/stair-developers/stair/(?:blob|raw)/main/(.+)")
 IMAGES = (".png", ".svg", ".jpg")
+
+
+# A document that was made, and its pictures by their paths.
+Made = tuple[str, dict[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +54,13 @@ class Page:
     name: str  # of the file, without .html
     menu: str
     source: str  # in the repository; links are relative to it
-    text: Callable[[], str] | None = None  # for those that are made and not written
+    text: Callable[[], str | Made] | None = None  # for those that are made and not written
     level: str = "h2"  # of the headings that are listed beside it
+
+
+def _example(name: str, menu: str) -> Page:
+    source = f"examples/{name}.ipynb"
+    return Page(name, menu, source, partial(notebooks.as_markdown, ROOT / source))
 
 
 MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
@@ -50,6 +68,17 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("index", "What it is", "README.md"),
         Page("tutorial", "Tutorial", "docs/tutorial.md"),
         Page("reading-rules", "Reading rules", "docs/reading-rules.md"),
+        Page("recipes", "Commands by job", "docs/recipes.md"),
+        Page("python", "In Python", "docs/python.md"),
+    )),
+    ("Examples", (
+        Page("gallery", "Gallery", "docs/gallery.md", notebooks.gallery),
+        _example("fraud", "Card fraud"),
+        _example("network-flows", "Network flows"),
+        _example("sensor-faults", "Sensor faults"),
+        _example("data-quality", "Data quality"),
+        _example("medical", "Laboratory values"),
+        _example("pyod-comparison", "Detectors compared"),
     )),
     ("How to", (
         Page("howto-pyod", "PyOD", "docs/howto-pyod.md"),
@@ -64,7 +93,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
     ("Why it works", (
         Page("distilled", "Distilled rules", "docs/distilled.md"),
         Page("paper", "From the paper to the code", "docs/paper.md"),
-        Page("benchmarks", "Speed and memory", "docs/benchmarks.md"),
+        Page("benchmarks", "Length, speed, memory", "docs/benchmarks.md"),
         Page("experiments", "The paper's experiments", "docs/experiments.md"),
         Page("distilled-results", "Distilled rules' results", "experiments/results/distilled.md"),
         Page("architecture", "The house", "docs/architecture.md"),
@@ -84,6 +113,8 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("command", "Command", "docs/command.md", reference.command),
         Page("changes", "Changes", "CHANGELOG.md"),
         Page("contributing", "Contributing", "CONTRIBUTING.md"),
+        Page("security", "Security", "SECURITY.md"),
+        Page("conduct", "How we treat each other", "CODE_OF_CONDUCT.md"),
     )),
 )  # fmt: skip
 PAGES = tuple(page for _, pages in MENU for page in pages)
@@ -99,10 +130,13 @@ class _Links:
 
     files: dict[str, str] = field(default_factory=dict)  # code: path in the repository → page
     images: set[str] = field(default_factory=set)
+    drawn: dict[str, bytes] = field(default_factory=dict)  # pictures that are in no file
     asked: list[tuple[str, str, str]] = field(default_factory=list)  # from, to, anchor
 
     def resolve(self, page: Page, href: str) -> str:
         """A link of a document as a link of the site."""
+        if inside := FILE.match(href):  # the README names files so that it can be read anywhere
+            href = "../" * _depth(page) + inside[1]
         if re.match(r"[a-z]+:", href):
             return href
         path, _, anchor = href.partition("#")
@@ -115,6 +149,8 @@ class _Links:
         if target in named:
             self.asked.append((page.name, named[target], anchor))
             return f"{named[target]}.html{tail}"
+        if target in self.drawn:
+            return f"images/{PurePosixPath(target).name}"
         if not (ROOT / target).is_file():
             raise LinkError(f"{page.source}: there is no {target} to link to")
         if target.endswith(IMAGES):
@@ -144,18 +180,29 @@ class _Body:
     title: str
     headings: tuple[tuple[str, str], ...]  # those listed beside it: anchor and words
     anchors: frozenset[str]
+    sections: tuple[tuple[str, str, str], ...] = ()  # to search in: anchor, heading, words
+
+
+@cache
+def _symbols() -> dict[str, str]:
+    return reference.symbols()
 
 
 def _render(page: Page, links: _Links) -> _Body:
     text = page.text() if page.text else (ROOT / page.source).read_text(encoding="utf-8")
+    if not isinstance(text, str):
+        text, drawn = text
+        links.drawn |= drawn
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(text)
     title, headings, anchors = "", [], set()
+    sections: list[tuple[str, str, list[str]]] = []
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and following is not None:
             words = _words(following)
             anchor = _slug(words, anchors)
             anchors.add(anchor)
+            sections.append((anchor, words, []))
             token.attrSet("id", anchor)
             if token.tag == "h1" and not title:
                 title = words
@@ -163,6 +210,10 @@ def _render(page: Page, links: _Links) -> _Body:
                 headings.append((anchor, words))
         elif "right" in str(token.attrs.pop("style", "")):  # a column of numbers
             token.attrSet("class", "n")
+        if sections and token.type in ("inline", "fence"):
+            sections[-1][2].append(_words(token) if token.children else token.content)
+        if token.children:
+            token.children = list(_linked(page, _without_badges(token.children)))
         for child in token.children or ():
             for name in ("href", "src"):
                 if name in child.attrs:
@@ -174,7 +225,47 @@ def _render(page: Page, links: _Links) -> _Body:
     if not title:
         raise LinkError(f"{page.source} has no title")
     body = parser.renderer.render(tokens, parser.options, {})
-    return _Body(body, title, tuple(headings), frozenset(anchors))
+    found = tuple((anchor, said, _plain(words)) for anchor, said, words in sections)
+    return _Body(body, title, tuple(headings), frozenset(anchors), found)
+
+
+def _plain(words: list[str]) -> str:
+    return " ".join(" ".join(words).split())
+
+
+def _without_badges(children: list[Token]) -> list[Token]:
+    """Pictures from elsewhere, with the links around them, are for the repository's own page."""
+    kept: list[Token] = []
+    for child in children:
+        address = str(child.attrs.get("src", ""))
+        if address.startswith("https:") and not FILE.match(address):
+            continue
+        if child.type == "link_close" and kept and kept[-1].type == "link_open":
+            kept.pop()
+            continue
+        kept.append(child)
+    return kept
+
+
+def _linked(page: Page, children: list[Token]) -> Iterator[Token]:
+    """Names of the package lead to their place in the reference: `stair.Rule` and `Rule.length`
+    everywhere, `Rule` in the reference itself."""
+    depth = 0
+    for child in children:
+        depth += child.nesting if child.type.startswith("link_") else 0
+        name = child.content.partition("(")[0]
+        known = child.type == "code_inline" and not depth and name in _symbols()
+        if not known or ("." not in name and page.name != "api"):
+            yield child
+            continue
+        api = "" if page.name == "api" else f"{'../' * _depth(page)}docs/api.md"
+        opening = Token("link_open", "a", 1)
+        opening.attrSet("href", f"{api}#{_symbols()[name]}")
+        yield from (opening, child, Token("link_close", "a", -1))
+
+
+def _depth(page: Page) -> int:
+    return len(PurePosixPath(page.source).parts) - 1
 
 
 def _no_comment(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
@@ -254,9 +345,13 @@ def _names(text: str) -> Iterator[tuple[int, str]]:
                     yield node.lineno, target.id
 
 
-def build(folder: Path) -> list[Path]:
-    """Write the site into a folder; the pages that were written."""
+def build(folder: Path, older: Sequence[str] = ()) -> list[Path]:
+    """Write the site into a folder, in which the sites of older versions may be already; the pages
+    that were written."""
     folder.mkdir(parents=True, exist_ok=True)
+    for version in older:
+        if not (folder / version / "index.html").is_file():
+            raise LinkError(f"there is no site of version {version} in {folder}")
     links = _Links()
     bodies = {page.name: _render(page, links) for page in PAGES}
     menu_names = {page.name: page.menu for page in PAGES}
@@ -278,7 +373,15 @@ def build(folder: Path) -> list[Path]:
         }
         path = folder / f"{name}.html"
         path.write_text(
-            template.render(name=name, body=body, menu=MENU, names=menu_names, **nearby),
+            template.render(
+                name=name,
+                body=body,
+                menu=MENU,
+                names=menu_names,
+                version=stair.__version__,
+                older=older,
+                **nearby,
+            ),
             encoding="utf-8",
         )
         written.append(path)
@@ -287,15 +390,50 @@ def build(folder: Path) -> list[Path]:
     (folder / "images").mkdir(exist_ok=True)
     for image in sorted(links.images):
         shutil.copy(ROOT / image, folder / "images" / PurePosixPath(image).name)
+    for path, picture in links.drawn.items():
+        (folder / "images" / PurePosixPath(path).name).write_bytes(picture)
+    (folder / "search.js").write_text(_index(bodies), encoding="utf-8")
     return written
+
+
+def _index(bodies: dict[str, _Body]) -> str:
+    """All words of all documents, as a script: a page that is opened from a disk may load nothing
+    else. It is loaded when somebody begins to search."""
+    places = [
+        [page.name, page.menu, anchor, said, words]
+        for page in PAGES
+        for anchor, said, words in bodies[page.name].sections
+    ]
+    return f"window.stairWords = {json.dumps(places, ensure_ascii=False, separators=(',', ':'))};\n"
+
+
+def releases(folder: Path) -> list[str]:
+    """The sites of all tagged versions, each made by its own code; the newest version first."""
+    asked = ["git", "tag", "--list", "v*", "--sort=-version:refname"]
+    told = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    tags = told.stdout.split()
+    for tag in tags:
+        packed = subprocess.run(
+            ["git", "archive", tag], cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        with tempfile.TemporaryDirectory() as name:
+            with tarfile.open(fileobj=BytesIO(packed)) as archive:
+                archive.extractall(name, filter="data")
+            subprocess.run(
+                [sys.executable, "-m", "docs.site", "--output", (folder / tag[1:]).resolve()],
+                cwd=name, env={**os.environ, "PYTHONPATH": str(Path(name) / "src")}, check=True,
+            )  # fmt: skip
+    return [tag[1:] for tag in tags]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.site", description=__doc__)
     parser.add_argument("--output", type=Path, default=ROOT / "site", help="the folder to write")
+    parser.add_argument("--releases", action="store_true", help="also the sites of all tags")
     chosen = parser.parse_args(arguments)
     try:
-        written = build(chosen.output)
+        older = releases(chosen.output) if chosen.releases else []
+        written = build(chosen.output, older)
     except LinkError as error:
         print(error, file=sys.stderr)
         return 1

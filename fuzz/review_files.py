@@ -281,7 +281,7 @@ def _show(review: Review) -> None:
     for group in now.revision.groups:
         pages.panel(review, now, group)
         page = review.rows.page(group.rows, sort=None, descending=False, start=0, size=9, search="")
-        pages.rows(review, now, group, page, {"sort": "", "descending": False, "search": ""})
+        pages.rows(review, now, group, page, pages.Asked("", False, ""))
         if group.number is not None:
             pages.edit_form(now.revision, group)
     for event in now.carried.lost:

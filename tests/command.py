@@ -108,6 +108,10 @@ class Process:
     ) -> None:
         if error is not None:
             self.send_signal(signal.SIGKILL)
+        self.close()
+
+    def close(self) -> None:
+        """Read and write no more, and wait for its end."""
         for stream in (self.stdin, self.stdout, self.stderr):
             if stream is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -221,6 +225,7 @@ def main() -> None:
     place.bind(sys.argv[1])
     place.listen(64)
     signal.signal(signal.SIGCHLD, _reap)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
     print("ready", flush=True)
     threading.Thread(target=_end_with_input, daemon=True).start()
     while True:

@@ -13,6 +13,7 @@ from stair.rules.clauses import Among, Interval, Mentions, Period
 from stair.rules.routing import Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
+from strategies import examples
 
 NAMES = [
     "plain", 'quo"te', "it's", "select", "new\nline", "<script>alert(1)</script>", "😀",
@@ -28,7 +29,7 @@ TERMS = ["refund", "é", "É", "it's", "%", "\\"]
 TIMES = ["2024-01-01", "2024-05-01T10:20:30", "2024-05-01T10:20:30.250000", "1969-12-31T23:00"]
 LABELS = ("in'lier", "outlier\n")
 
-LOTS = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+LOTS = settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 SOME = settings(LOTS, max_examples=25)
 FEW = settings(LOTS, max_examples=5)
 

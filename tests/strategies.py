@@ -1,7 +1,9 @@
-"""Random tables for the property tests: few distinct values, so that ties are everywhere."""
+"""Random tables for the property tests: few distinct values, so that ties are everywhere; and how
+many of them a long property looks at."""
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +12,13 @@ from numpy.typing import NDArray
 
 from stair.engines.memory import MemoryEngine
 from stair.rules.columns import Numbers
+
+SHARES = {"quick": 0.1, "default": 0.4, "thorough": 1.0}
+
+
+def examples(n: int) -> int:
+    """Of `n` examples as many as STAIR_TEST_EXAMPLES asks for; `thorough` is all of them."""
+    return max(5, round(n * SHARES[os.environ.get("STAIR_TEST_EXAMPLES", "default")]))
 
 
 class Labelled(NamedTuple):

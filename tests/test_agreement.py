@@ -164,7 +164,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rules about one kind, rules about two, and new rows with the truth."""
     folder = tmp_path_factory.mktemp("agreement")
     names = np.array(["fine", "scan", "worm"], dtype=object)
-    options: dict[str, Any] = {"effort": "fast", "validate": 0, "min_score": 0.7}
+    method = stair.DistilledStair(effort="fast", min_score=0.7)
+    options: dict[str, Any] = {"method": method, "validate": 0}
     stair.summarize(OLD, (WAS == 1).astype(int), **options).to_json(folder / "one.json")
     stair.summarize(OLD, names[WAS], **options).to_json(folder / "kinds.json")
     stair.summarize(OLD, names[WAS], negative=[], **options).to_json(folder / "all.json")

@@ -78,7 +78,7 @@ def test_the_report_has_rows_of_the_data_where_they_are_asked_for(folder: Path) 
     """By default it holds counts alone."""
     assert not re.search(r"P0\d{4}", (folder / "report.html").read_text(encoding="utf-8"))
     done = run("summarize", "payments.csv", "--label", "flagged", "--html", "rows.html",
-               "--examples", "2", "--quiet", cwd=folder)  # fmt: skip
+               "--examples", "2", "--quiet", "--validate", "0", cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert re.search(r"P0\d{4}", (folder / "rows.html").read_text(encoding="utf-8"))
 
@@ -118,7 +118,7 @@ def test_apply_labels_each_row_and_says_how_coverage_moved(folder: Path) -> None
 def test_apply_knows_how_many_rows_had_no_rule(folder: Path) -> None:
     """It said 0% beside 96% now: distilled rules leave most rows to the default."""
     learned = run("summarize", "payments.csv", "--label", "flagged", "--json", "most.json",
-                  cwd=folder)  # fmt: skip
+                  "--validate", "0", cwd=folder)  # fmt: skip
     assert learned.returncode == 0
     done = run("apply", "most.json", "payments.csv", cwd=folder)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith(" no rule")]
@@ -152,12 +152,12 @@ def test_explain_one_row(folder: Path) -> None:
 
 def test_detectors_and_scores(folder: Path) -> None:
     done = run("summarize", "payments.csv", "--detector", "iforest", "--contamination", "0.05",
-               "--exclude", "flagged", "--exclude", "id", "--effort", "fast",
+               "--exclude", "flagged", "--exclude", "id", "--effort", "fast", "--validate", "0",
                cwd=folder)  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     assert "100 outliers (5.0%)" in done.stdout
     done = run("summarize", "payments.csv", "--score", "amount", "--contamination", "50",
-               "--effort", "fast", cwd=folder)  # fmt: skip
+               "--effort", "fast", "--validate", "0", cwd=folder)  # fmt: skip
     assert "50 outliers (2.5%)" in done.stdout
 
 
@@ -171,7 +171,15 @@ def test_parquet_database_and_kinds(folder: Path, tmp_path: Path) -> None:
         frame.head(5).to_sql("other", connection, index=False)
     connection.close()
     expected = run(
-        "summarize", "p.parquet", "--label", "flagged", "--method", "stair", cwd=tmp_path
+        "summarize",
+        "p.parquet",
+        "--label",
+        "flagged",
+        "--method",
+        "stair",
+        "--validate",
+        "0",
+        cwd=tmp_path,
     )
     assert expected.returncode == 0, expected.stderr
     done = run(
@@ -183,6 +191,8 @@ def test_parquet_database_and_kinds(folder: Path, tmp_path: Path) -> None:
         "flagged",
         "--method",
         "stair",
+        "--validate",
+        "0",
         cwd=tmp_path,
     )
     body = expected.stdout.splitlines()[1:]
@@ -290,7 +300,7 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
 def test_an_unwritable_folder_is_refused(folder: Path) -> None:
     """/proc can be written by nobody, not even by root."""
     done = run("summarize", folder / "payments.csv", "--label", "flagged",
-               "--json", "/proc/rules.json")  # fmt: skip
+               "--method", "stair", "--validate", "0", "--json", "/proc/rules.json")  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("stair: ")
     assert "/proc" in done.stderr
@@ -440,7 +450,18 @@ def test_every_command_and_option_is_in_the_help() -> None:
 
 def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     """stair summarize … | head -1"""
-    command = " ".join([*COMMAND, "summarize", "payments.csv", "--label", "flagged", "| head -1"])
+    command = " ".join(
+        [
+            *COMMAND,
+            "summarize",
+            "payments.csv",
+            "--label",
+            "flagged",
+            "--validate",
+            "0",
+            "| head -1",
+        ]
+    )
     done = subprocess.run(
         command, shell=True, capture_output=True, text=True, cwd=folder, check=False
     )

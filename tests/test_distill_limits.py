@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import stair
 from settings import summarize
 from stair import DistilledStair, FloorNotReached, Stair
-from stair.learn.distill import boxes, clock, distill, exact, polish
+from stair.learn.distill import boxes, clock, distill, exact, plan, polish, select
 from stair.learn.distill.cells import cells_of
 from stair.learn.distill.quiet import quiet_solver
 from stair.learn.table import encode
@@ -133,12 +133,30 @@ def test_a_closed_standard_output_is_no_obstacle() -> None:
 # --- the end --------------------------------------------------------------------------------------
 
 
-def test_a_limit_beyond_all_columns_is_no_limit() -> None:
-    """--max-rule-length 100000 went on for hours: a box was begun a hundred thousand times."""
-    X, y = _noisy(np.random.default_rng(3), 150, 4)
-    plain = DistilledStair(effort="fast").fit(X, y)
-    endless = DistilledStair(effort="fast", max_rule_length=10**9).fit(X, y)
-    assert endless.rules_ == plain.rules_
+def test_a_limit_beyond_all_columns_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--max-rule-length 100000 went on for hours: a box was begun a hundred thousand times. Now it
+    looks at no box more than any other limit beyond all columns does."""
+    looked = 0
+    around = boxes.around
+
+    def counted(*given_: Any, **more: Any) -> Any:
+        nonlocal looked
+        looked += 1
+        return around(*given_, **more)
+
+    for module in (boxes, plan, select):
+        monkeypatch.setattr(module, "around", counted)
+    random = np.random.default_rng(1)
+    X = random.integers(0, 6, (200, 4)).astype(float)
+    y = ((X[:, 0] >= 5) | (X[:, 1] < 1)).astype(int)
+    y = np.where(random.random(200) < 0.1, 1 - y, y)
+    found = []
+    for limit in (10, 1000, 10**9):
+        looked = 0
+        model = DistilledStair(effort="fast", max_rule_length=limit).fit(X, y)
+        found.append((looked, model.rules_))
+        assert found[-1] == found[0]
+    assert looked > 0
 
 
 class _Enough(Exception):  # noqa: N818 - nothing went wrong

@@ -32,10 +32,10 @@ def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
     assert process.returncode == 0, errors.decode()
 
 
-def test_the_commands_of_the_readme_run_from_nothing(tmp_path: Path) -> None:
+def test_the_commands_by_job_run_from_nothing(tmp_path: Path) -> None:
     """In an empty folder, one after the other, in a stair that has no extra but the one that stands
     behind the command: payments.csv was nowhere, and nobody said what `stair review` needs."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
     lines = [line for b in blocks(text) if b.language == "sh" for line in b.body.splitlines()]
     commands = [line for line in lines if line.startswith("stair ")]
     assert len(commands) >= 10
@@ -100,7 +100,7 @@ def test_the_tables_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert bring_up_to_date(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_committed_lengths_become_the_table_of_the_readme(tmp_path: Path) -> None:
+def test_committed_lengths_become_tables(tmp_path: Path) -> None:
     for name in ("README.md", "docs/benchmarks.md", "docs/review.md", str(FIT)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -54,3 +54,57 @@ def test_a_reader_chooses_light_or_dark_and_finds_the_menu(
     plain.click(".to-menu")
     assert plain.locator("#menu a", has_text="Tutorial").is_visible()
     plain.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_is_found_by_axe(browser: Any, folder: Path, scheme: str) -> None:
+    """Contrast, names and order, on a page of each kind and with the search open."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    opened = _open(browser, folder / "index.html", width=1400, color_scheme=scheme)
+    for name in ("index", "gallery", "fraud", "api", "command", "paper", "q1"):
+        opened.page.goto((folder / f"{name}.html").as_uri())
+        if name == "index":
+            opened.page.fill("#words", "routed")
+            opened.page.locator("#found li").first.wait_for()
+        found = Axe().run(opened.page).response["violations"]
+        serious = [each for each in found if each["impact"] in ("serious", "critical")]
+        assert not serious, (name, [(each["id"], each["nodes"][:2]) for each in serious])
+    opened.page.context.close()
+
+
+def test_the_search_finds_words_from_a_disk(browser: Any, folder: Path) -> None:
+    """By the keyboard alone, with all words of all documents, and still nobody is asked."""
+    opened = _open(browser, folder / "index.html", width=1000, color_scheme="light")
+    page = opened.page
+    page.keyboard.press("/")
+    page.keyboard.type("routed")
+    page.locator("#found li").first.wait_for()
+    assert page.locator("#found mark").first.inner_text().lower().startswith("routed")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('#found') !== null")
+    target = page.evaluate("document.activeElement.href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(target)
+    assert "routed" in page.locator("main").inner_text().lower()
+    page.fill("#words", "no-such-word-anywhere")
+    page.locator("#count", has_text="0 places").wait_for()
+    page.keyboard.press("Escape")
+    assert not page.locator("#found").is_visible()
+    assert opened.complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+    page.context.close()
+
+
+def test_every_document_is_found_by_its_title(browser: Any, folder: Path) -> None:
+    """A whole title leads to the page that has it, among the first."""
+    page = _open(browser, folder / "index.html", width=1000, color_scheme="light").page
+    page.focus("#words")
+    page.wait_for_function("window.stairWords")
+    for each in PAGES:
+        asked = "name => window.stairWords.find(place => place[0] === name)[3]"
+        title = page.evaluate(asked, each.name)
+        page.fill("#words", title)
+        places = page.locator("#found a").evaluate_all("links => links.map(link => link.href)")
+        assert any(f"/{each.name}.html" in place for place in places[:5]), (title, places[:5])
+    page.context.close()

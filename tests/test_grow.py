@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from stair.learn.grow import Growth, Node, Step, grow
 from stair.rules.objective import entropy_scale, purity
-from strategies import Labelled, labelled
+from strategies import Labelled, examples, labelled
 
-EVERY = settings(max_examples=150, deadline=None)
+EVERY = settings(max_examples=examples(150), deadline=None)
 
 
 def _grown(data: Labelled, max_rule_length: int = 3, **options: Any) -> Growth:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,3 +133,15 @@ def test_the_version_is_said_once() -> None:
     from importlib.metadata import version
 
     assert stair.__version__ == version("stair")
+
+
+def test_what_make_quick_leaves_out_is_there() -> None:
+    """A test that was renamed would come back into the quick run, and nobody would know why."""
+    from conftest import LONG
+
+    for name, starts in LONG.items():
+        text = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+        defined = re.findall(r"^(?:def|class) ([Tt]est\w*)|^(Test\w+) =", text, re.M)
+        names = [one or other for one, other in defined]
+        for start in starts:
+            assert any(each.startswith(start) for each in names), f"{name}: {start}"

@@ -26,7 +26,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from sklearn.svm import OneClassSVM
 
 from stair.errors import StairError, spoken
-from stair.verdict.labels import Labels, labels_from_scores, read_labels
+from stair.verdict.labels import Verdict, labels_from_scores, read_labels
 from stair.verdict.reading import labels_from_detector
 
 pd = pytest.importorskip("pandas")
@@ -50,7 +50,7 @@ def planted() -> NDArray[np.int32]:
     return np.repeat(np.array([0, 1], dtype=np.int32), [190, N_PLANTED])
 
 
-def check_two_sided(labels: Labels, codes: Any) -> None:
+def check_two_sided(labels: Verdict, codes: Any) -> None:
     assert labels.codes.dtype == np.int32
     assert labels.codes.tolist() == list(codes)
     assert labels.classes == ("inlier", "outlier")

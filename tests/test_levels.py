@@ -14,9 +14,9 @@ from stair.learn.grow import Growth, grow, leaves_of
 from stair.learn.levels import Known, LevelGrowth, Pass, grow_by_level
 from stair.rules.columns import Binned, Categories, Column, Numbers
 from stair.rules.objective import ComputedLogs, log_table
-from strategies import Labelled, labelled
+from strategies import Labelled, examples, labelled
 
-EVERY = settings(max_examples=120, deadline=None)
+EVERY = settings(max_examples=examples(120), deadline=None)
 
 
 class Coded:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 import stair
 from export_cases import Case, cases
+from settings import summarize
 from stair.demo import payments
 from stair.report import to_html
 
@@ -38,9 +39,7 @@ def test_a_rule_set_is_saved_and_loaded(case: Case) -> None:
 def test_loaded_rules_do_what_the_summary_did(method: dict[str, Any], tmp_path: Path) -> None:
     """Labels as the label column had them, reasons, every ending, the score and the source."""
     data = {name: np.asarray(values)[:800] for name, values in payments().items()}
-    summary = stair.summarize(
-        data, labels="flagged", name="pay", min_score=0.7, validate=0, **method
-    )
+    summary = summarize(data, labels="flagged", name="pay", min_score=0.7, validate=0, **method)
     summary.to_json(tmp_path / "rules.json")
     book = stair.load(tmp_path / "rules.json")
     assert isinstance(book, stair.Rulebook)

@@ -26,9 +26,9 @@ from stair.learn.grow import grow
 from stair.learn.prune import refine
 from stair.rules.objective import f1, reaches
 from stair.rules.routing import NO_ROUTING, Dimension, Space, squared_distances
-from strategies import Labelled, labelled
+from strategies import Labelled, examples, labelled
 
-SOME = settings(max_examples=40, deadline=None)
+SOME = settings(max_examples=examples(40), deadline=None)
 
 
 def _fitted(data: Labelled, **options: Any) -> LocalStair:

@@ -189,3 +189,21 @@ def test_what_runs_before_a_commit_is_what_lint_runs() -> None:
     made = [line.replace("$(BIN)/", "").strip() for line in lint[1].splitlines()]
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     assert [hook["entry"] for repo in hooks for hook in repo["hooks"]] == made
+
+
+def test_links_to_the_repository_agree() -> None:
+    """It has one address, in pyproject.toml; and the README is shown where no relative link leads
+    anywhere, so it has none."""
+    files = [ROOT / "README.md", ROOT / "CITATION.cff", ROOT / "SECURITY.md",
+             *(ROOT / ".github").rglob("*.yml")]  # fmt: skip
+    for path in files:
+        for link in re.findall(r"https://github\.com/[\w./-]+", path.read_text("utf-8")):
+            assert link.startswith(HOME), (path.name, link)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", readme)
+    assert links
+    assert all(link.startswith(("https://", "#")) for link in links)
+    for link in links:
+        for start in (f"{HOME}/blob/main/", f"{HOME}/raw/main/"):
+            if link.startswith(start):
+                assert (ROOT / link.removeprefix(start).partition("#")[0]).is_file(), link

@@ -18,16 +18,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from settings import summarize as by_settings
 from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
 from stair.evidence.distribution import Distributions
-from stair.evidence.of_rules import evidence_of, rest_of
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
+from stair.rules.counted import count
+from stair.rules.groups import groups_of
 from stair.rules.rule_set import Rule, RuleSet
-from stair.verdict.labels import Labels
 
 GOLDEN = Path(__file__).parent / "golden" / "report.json"
 HOSTILE = [
@@ -248,7 +249,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
     }
     try:
         more = {"method": "stair", **more}
-        return summarize(Source(table, time_parts=True), labels=labels, kinds=kinds, **more)
+        return by_settings(table, labels=labels, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return None
@@ -266,18 +267,33 @@ def test_every_count_is_that_of_a_plain_recount(drawn: Any, is_local: bool) -> N
         _check_page(summary.to_html(examples=2))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_map_of_numbers_near_the_end_of_floats(seed: int, tmp_path: Path) -> None:
+    """Distances between such numbers are infinite: the map of partitions looked for its cells
+    far outside of itself, and the report of local rules was an IndexError."""
+    random = np.random.default_rng(seed)
+    x = random.uniform(-1, 1, 200) * 1.7e308
+    table = {"x": x, "z": random.normal(size=200)}
+    outlying = (x > np.quantile(x, 0.9)).astype(int)
+    summary = summarize(table, labels=outlying, method="local")
+    summary.to_html(tmp_path / "report.html")
+    drawn = report_of(summary).map
+    assert drawn is None or sum(cell.rows for cell in drawn.cells) == 200
+
+
 def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     """A summary with other rules: all of outliers, in any order, and everything else an inlier."""
     given = summary.rules
     inlier = next(c for c in given.classes if c != given.positive)
     new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
-    labels = Labels(summary._codes, given.classes, given.classes.index(given.positive), "")
+    covered = new.covers(summary._values)
+    counted = count(new, summary._values, summary._codes, covered=covered)
     predicted = new.predict(summary._values)
     missed = summary._outliers & (predicted != given.positive)
     return replace(
-        summary, rules=new, evidence=evidence_of(new, summary._values, summary._codes, labels),
+        summary, rules=new, evidence=counted.evidence(), _groups=groups_of(covered, summary._codes),
         method="distilled", unexplained=int(missed.sum()), _unexplained=missed, trace=(),
-        rest=rest_of(new, summary._values, summary._codes), check=None, suspects=(), frontier=(),
+        rest=counted.rest, check=None, suspects=(), frontier=(),
     )  # fmt: skip
 
 

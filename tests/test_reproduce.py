@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from command import run
 from stair import StairError, datasets, traffic
 from stair.checkout import experiments as find_experiments
 
@@ -31,6 +32,12 @@ def _command(output: Path, data: Path, *more: str, jobs: int = 1) -> list[str]:
     """In one process unless more are asked for: a test's neighbours have the other processors."""
     return [sys.executable, "-m", "stair.cli", "reproduce", *more, "--quick",
             "--data-dir", str(data), "--output", str(output), "--jobs", str(jobs)]  # fmt: skip
+
+
+def _run(*more: object, output: Path, data: Path) -> tuple[int, str, str]:
+    """The exit code and what was said, in a process that does not import everything again."""
+    done = run(*_command(output, data, *map(str, more))[3:])
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def _results(folder: Path, *questions: str) -> dict[str, bytes]:
@@ -58,11 +65,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory, data: Path) -> tuple[Path, str, str]:
     folder = tmp_path_factory.mktemp("quick")
-    done = subprocess.run(
-        _command(folder, data, "all"), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout, done.stderr
+    code, said, told = _run("all", output=folder, data=data)
+    assert code == 0, told
+    return folder, said, told
 
 
 def test_a_quick_run_answers_all_questions(quick: tuple[Path, str, str]) -> None:
@@ -140,10 +145,10 @@ def test_nothing_is_computed_twice(quick: tuple[Path, str, str], data: Path) -> 
     folder, out, _ = quick
     before = {path: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
     results = _results(folder, "q", "claims")
-    again = subprocess.run(_command(folder, data), capture_output=True, text=True, check=True)
-    assert again.stdout == out
+    code, said, told = _run(output=folder, data=data)
+    assert (code, said) == (0, out)
     n = len(before)
-    assert f"{n} of {n} results are there already" in again.stderr
+    assert f"{n} of {n} results are there already" in told
     assert {path: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()} == before
     assert _results(folder, "q", "claims") == results
 
@@ -196,10 +201,9 @@ def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
         assert len(found) >= kept + finished
         assert not list(tmp_path.glob("q1*"))
         kept = len(found)
-    done = subprocess.run(
-        _command(tmp_path, data, *SOME), capture_output=True, text=True, check=True
-    )
-    assert f"{kept} of " in done.stderr.splitlines()[0]
+    code, _, told = _run(*SOME, output=tmp_path, data=data)
+    assert code == 0, told
+    assert f"{kept} of " in told.splitlines()[0]
     assert _results(tmp_path, *SOME) == _results(quick[0], *SOME)
     all_of_it = _cells(quick[0])
     assert {name: all_of_it[name] for name in _cells(tmp_path)} == _cells(tmp_path)
@@ -208,11 +212,9 @@ def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
 def test_without_the_files_a_quick_run_makes_up_its_data(tmp_path: Path) -> None:
     """And says so; a full run says which data is missing."""
     (tmp_path / "data").mkdir()
-    done = subprocess.run(
-        _command(tmp_path / "out", tmp_path / "data", "q6"),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "M never decreases: 3 of 3" in done.stdout
+    code, said, told = _run("q6", output=tmp_path / "out", data=tmp_path / "data")
+    assert code == 0, told
+    assert "M never decreases: 3 of 3" in said
     page = (tmp_path / "out" / "q6.md").read_text(encoding="utf-8")
     assert "Made-up data in place of PageBlock" in page
     command = _command(tmp_path / "out", tmp_path / "data", "q6")
@@ -244,11 +246,9 @@ def test_bad_input_is_one_sentence(tmp_path: Path, data: Path) -> None:
         (["q9"], "question 'q9'; expected q1, q2"),
         (["q1", "--jobs", "0"], "--jobs 0; expected 1 or more"),
     ):
-        done = subprocess.run(
-            [*_command(tmp_path, data), *words], capture_output=True, text=True, check=False
-        )
+        done = run(*_command(tmp_path, data)[3:], *words)
         assert done.returncode == 2
-        assert said in done.stderr
+        assert said in done.stderr.decode()
         assert len(done.stderr.splitlines()) == 1
     with pytest.raises(StairError, match="get a checkout of the repository"):
         find_experiments((tmp_path,))

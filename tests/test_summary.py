@@ -18,12 +18,13 @@ from sklearn.metrics import accuracy_score, f1_score
 
 import stair
 from settings import summarize as by_settings
-from stair import DistilledStair, Interval, Source, StairError, Summary
+from stair import Interval, StairError, Summary
 from stair.apply import apply_rules
 from stair.data import from_object, write_table
 from stair.demo import payments
 from stair.export import from_json, to_json
 from stair.report import report_of
+from strategies import examples
 
 COLUMNS = ("amount", "hour", "country", "merchant", "device")
 
@@ -41,9 +42,7 @@ def table() -> dict[str, np.ndarray]:
 
 def test_the_demo_names_the_four_planted_kinds() -> None:
     """At most 8 outlier rules of at most 3 attributes recover the planted fraud at F1 > 0.9."""
-    summary = stair.summarize(
-        payments(), labels="flagged", min_score=0.9, method=stair.DistilledStair(max_rule_length=3)
-    )
+    summary = by_settings(payments(), labels="flagged", min_score=0.9, max_rule_length=3)
     rules = summary.rules.outlier_rules
     assert len(rules) <= 8
     assert all(rule.length <= 3 for rule in rules)
@@ -178,16 +177,14 @@ def test_a_class_that_no_rule_gives_is_told() -> None:
         np.array(["benign", "scan", "worm"], dtype=object), 600, p=[0.9, 0.05, 0.05]
     )
     x = random.normal(size=600) + 10 * (kind == "worm")
-    found = summarize({"x": x}, labels=kind, method=DistilledStair(effort="fast"))
+    found = summarize({"x": x}, labels=kind)
     said = " ".join(str(found).split())
     assert "No rule says scan or worm: the accuracy is above the floor without one." in said
     assert 'positive="scan"' in said
-    found = summarize({"x": x}, labels=kind, min_score=0.94, method=DistilledStair(effort="fast"))
+    found = summarize({"x": x}, labels=kind, min_score=0.94)
     assert "No rule says scan: the accuracy" in " ".join(str(found).split())
     assert any("No rule says scan" in note for note in report_of(found).notes)
-    assert "No rule says" not in str(
-        summarize({"x": x}, labels=kind == "worm", method=DistilledStair(effort="fast"))
-    )
+    assert "No rule says" not in str(summarize({"x": x}, labels=kind == "worm"))
 
 
 def test_more_than_two_classes_are_scored_by_accuracy() -> None:
@@ -256,9 +253,7 @@ def test_held_out_folds_tell_whether_rules_are_stable(table: dict[str, Any]) -> 
     assert np.mean(stable.held_out) > 0.6
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(300, 3))
-    with_noise = summarize(
-        noise, labels=rng.random(300) < 0.2, validate=3, method=DistilledStair(max_rule_length=3)
-    )
+    with_noise = summarize(noise, labels=rng.random(300) < 0.2, validate=3, max_rule_length=3)
     assert with_noise.score > 0.8 > 0.5 > np.mean(with_noise.held_out)
 
 
@@ -330,7 +325,7 @@ def mixed_tables(draw: st.DrawFn) -> tuple[pd.DataFrame, list[int]]:
     return frame, labels
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mixed_tables())
 def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[int]]) -> None:
     """Learn, predict, explain, save and apply never crash, whatever the columns are called.
@@ -339,7 +334,7 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
     """
     frame, labels = drawn
     try:
-        summary = summarize(Source(frame, time_parts=True), labels=labels)
+        summary = summarize(frame, labels=labels, time_parts=True)
     except StairError as error:  # every column constant or an identifier
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return
@@ -367,8 +362,8 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
         ({"labels": "flaged"}, 'no column "flaged" in the data. Did you mean "flagged"'),
         ({"labels": [0, 1]}, "labels has 2 values, but the data has 1500 rows"),
         ({"labels": "flagged", "method": "magic"}, "no method 'magic'"),
-        ({"labels": "flagged", "min_score": -0.1}, "expected a score from 0 to 1"),
-        ({"labels": "flagged", "max_rule_length": 0}, "expected at least 1 attribute"),
+        ({"labels": "flagged", "min_score": -0.1}, "min_score=-0.1; expected a number from 0 to 1"),
+        ({"labels": "flagged", "max_rule_length": 0}, "max_rule_length=0; expected a whole number"),
         ({"labels": "flagged", "validate": 1}, "expected 0 .off. or at least 2 folds"),
         ({"labels": "flagged", "contamination": 0.1}, "contamination= goes with scores"),
         ({"detector": "lofff"}, "lof"),

@@ -18,9 +18,10 @@ from stair.engines.counting import bin_numbers
 from stair.evidence.charts import Histogram
 from stair.evidence.distribution import Distributions
 from stair.evidence.tallies import Ranked, Tally
-from stair.report.coverage import coverage_of, coverage_of_counts
+from stair.report.coverage import coverage_of
 from stair.rules.clauses import Clause
 from stair.rules.columns import Numbers, Times
+from stair.rules.counted import groups_of_disjoint
 from stair.scale.edges import binned
 from stair.scale.sketch import Sketch
 
@@ -102,11 +103,9 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
     """Numbers, categories, truths and days with missing values: where every value is a bin all
     charts are equal, and so is what the rules cover."""
     frame = mixed(3, n_classes=n_classes).drop(columns=["amount", "seen"])
-    options: dict[str, Any] = {"labels": "label", "min_score": 0.95, "max_rule_length": 4}
-    small = stair.summarize(frame, method="stair", **options)
-    large = stair.summarize(
-        files(frame, tmp_path / "data"), method="stair", engine="duckdb", **options
-    )
+    options: dict[str, Any] = {"labels": "label", "method": stair.Stair(0.95, 4)}
+    small = stair.summarize(frame, **options)
+    large = stair.summarize(files(frame, tmp_path / "data"), engine="duckdb", **options)
     assert large.rules == small.rules
     rows, counts = small._distributions(), large._distributions()
     assert rows.totals.tolist() == counts.totals.tolist()
@@ -116,8 +115,9 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
         assert counts.chart(clause, group) == rows.chart(clause, group)
         assert counts.met(clause).tolist() == rows.met(clause).tolist()
         assert counts.distance(clause, group) == pytest.approx(rows.distance(clause, group))
-    one = coverage_of(small.rules, small._values, small._codes)
-    other = coverage_of_counts(large.rules)
+    assert small._groups is not None
+    one = coverage_of(small.rules, small._groups)
+    other = coverage_of(large.rules, groups_of_disjoint(large.rules))
     assert (one.overlap, other.overlap) == (None, None)
     assert one.wrong == other.wrong
     for name in ("totals", "only", "first", "rest"):
@@ -127,11 +127,9 @@ def test_large_data_has_the_charts_of_small_data(tmp_path: Path, n_classes: int)
 def test_the_page_of_large_data_has_the_cards_of_small_data(tmp_path: Path) -> None:
     """To the letter; what needs rows (the columns that tell missed outliers apart) is not there."""
     frame = mixed(3).drop(columns=["amount", "seen"])
-    options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 3}
-    small = stair.summarize(frame, method="stair", **options).to_html()
-    large = stair.summarize(
-        files(frame, tmp_path / "data"), method="stair", engine="duckdb", **options
-    ).to_html()
+    options: dict[str, Any] = {"labels": "label", "method": stair.Stair(0.7, 3)}
+    small = stair.summarize(frame, **options).to_html()
+    large = stair.summarize(files(frame, tmp_path / "data"), engine="duckdb", **options).to_html()
 
     def cards(page: str) -> list[str]:
         return re.findall(r'<li class="rule".*?</li>', page, flags=re.DOTALL)

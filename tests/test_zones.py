@@ -301,8 +301,7 @@ def test_the_demo_has_no_windows() -> None:
             labels="flagged",
             min_score=0.5,
             validate=0,
-            **more,
-            method=stair.DistilledStair(max_rule_length=1),
+            method=stair.DistilledStair(max_rule_length=1, **more),
         ).rules
         return sum(c.n_bounds == 2 for r in rules for c in r.clauses if c.feature == "paid_at")
 

@@ -14,7 +14,8 @@ from stair.data import Frame
 from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.export.json import Rulebook
 from stair.export.text import fine_percent, fit, score_in_words
-from stair.rules.agreement import Agreement, Figures, agreement_of
+from stair.rules.counted import Counted, Figures, count
+from stair.rules.match import first_covering
 from stair.rules.objective import f1
 from stair.verdict.codebook import Codebook
 from stair.verdict.labels import read_labels
@@ -38,16 +39,17 @@ class Applied:
 def apply_rules(saved: Rulebook, table: Any) -> Applied:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
-    numbers = saved.rules.assign(values)
-    covered = saved.rules.covers(values).mean(axis=0)
-    return Applied(saved.rules.labels_of(numbers), numbers + 1, covered, values.notes)
+    covered = saved.rules.covers(values)
+    numbers = first_covering(covered)
+    labels = saved.rules.labels_of(numbers)
+    return Applied(labels, numbers + 1, covered.mean(axis=0), values.notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
     """How rules agree with the labels of new rows, and what is to be said about these."""
 
-    agreement: Agreement
+    counted: Counted
     name: str  # of the label column
     notes: tuple[str, ...] = ()
 
@@ -85,7 +87,7 @@ def judge(
             )
         codes, notes = found.codes, found.notes
     values = rules.read(frame)
-    return Judged(agreement_of(rules, values, codes), label, tuple(map(spoken, notes)))
+    return Judged(count(rules, values, codes), label, tuple(map(spoken, notes)))
 
 
 def explain_row(saved: Rulebook, frame: Frame, row: int) -> str:
@@ -126,11 +128,11 @@ def coverage_table(saved: Rulebook, applied: Applied, source: str, width: int) -
 
 def agreement_table(saved: Rulebook, judged: Judged, width: int) -> str:
     """Precision, recall and F1 of all rules together and of each, when learned and now."""
-    rules, now = saved.rules, judged.agreement
+    rules, now = saved.rules, judged.counted
     kinds = {str(k["label"]): k["score"] for k in saved.facts.get("kinds") or ()}
-    numbered = list(enumerate(zip(rules, now.rules, strict=True), start=1))
+    numbered = list(enumerate(zip(rules, now.of_rules, strict=True), start=1))
     rows: list[tuple[str, ...]] = []
-    for label, figures in now.classes.items():
+    for label, figures in now.of_labels.items():
         learned: tuple[float, ...] = (math.nan, math.nan, kinds.get(str(label), math.nan))
         if rules.positive is not None:
             learned = tuple(_fact(saved, name) for name in ("precision", "recall", "score"))

@@ -18,7 +18,8 @@ from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
 from stair.progress import Progress
 from stair.rules.schema import Schema, Values, unread_in_words
-from stair.verdict.labels import Labels, labels_from_scores, read_labels
+from stair.verdict.detectors import find
+from stair.verdict.labels import Verdict, labels_from_scores, read_labels
 from stair.verdict.reading import labels_from_detector
 
 
@@ -73,7 +74,7 @@ class Given:
 
     data: Any  # as it was given, or the frame that was read from a file
     frame: Frame
-    verdict: Labels
+    verdict: Verdict
     schema: Schema
     left_out: Mapping[str, str]
     n_columns: int
@@ -223,7 +224,7 @@ def _own_column(frame: Frame, given: Any) -> list[str]:
 
 def read_verdict(
     frame: Frame, statement: Statement, chosen: Columns, say: Progress
-) -> tuple[Labels, set[str]]:
+) -> tuple[Verdict, set[str]]:
     """One label per row, and the columns that held it: the rules must not speak of those."""
     labels, scores, detector = statement.labels, statement.scores, statement.detector
     contamination = statement.contamination
@@ -238,7 +239,7 @@ def read_verdict(
             f"{got}"
         )
     taken = statement.columns
-    if isinstance(labels, Labels):
+    if isinstance(labels, Verdict):
         return labels, set()
     if labels is not None:
         if contamination is not None:
@@ -263,9 +264,7 @@ def read_verdict(
     matrix, names = _matrix(frame, _known_to(detector, frame, include, present), present, kinds)
     say("looking for outliers")
     if isinstance(detector, str):
-        from stair.verdict import detectors as detect
-
-        return detect.find(
+        return find(
             detector,
             matrix,
             contamination=contamination,

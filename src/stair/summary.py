@@ -20,7 +20,6 @@ from stair.data.source import Source
 from stair.engines.large import LargeEngine, engine_of
 from stair.errors import StairError, check_count, option, spoken
 from stair.evidence.distribution import Distributions
-from stair.evidence.of_rules import Rest, RuleEvidence, evidence_of, rest_of
 from stair.evidence.suspects import suspects_of
 from stair.evidence.tallies import Tally
 from stair.export.endings import Endings, written
@@ -35,13 +34,15 @@ from stair.learn.methods import method_of
 from stair.learn.validation import Check
 from stair.pictures import Pictures
 from stair.progress import listener
-from stair.rules.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
-from stair.rules.groups import groups_of
-from stair.rules.objective import reaches, score_of_classes
+from stair.rules.agreement import Score, Scores, classes_of, predicted_labels, score_on
+from stair.rules.counted import Rest, RuleEvidence, count
+from stair.rules.groups import Groups, groups_of
+from stair.rules.match import first_covering
+from stair.rules.objective import reaches
 from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
 from stair.scale.coding import Coded
-from stair.scale.rules import Learned as Counted
+from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
 from stair.verdict.codebook import Codebook
 
@@ -89,6 +90,7 @@ class Summary(Endings, Pictures):
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
+    _groups: Groups | None = field(default=None, repr=False)  # the rows by what covers them
 
     def __post_init__(self) -> None:
         said = {
@@ -358,11 +360,13 @@ def summary_of(
     check, or why there is none, says whether they hold."""
     rules, codes, values = learned.rules, given.codes, given.values
     positive = given.verdict.positive
-    predicted = predicted_classes(rules, values)
-    groups = groups_of(rules.covers(values), codes)
+    covered = rules.covers(values)
+    predicted = classes_of(rules, first_covering(covered))
+    groups = groups_of(covered, codes)
+    counted = count(rules, values, codes, covered=covered)
     kinds, negative = learned.kinds, given.verdict.negative
     if not kinds and negative is not None and settings["method"] == "distilled":
-        kinds = kinds_of(rules, groups, negative, settings["min_score"])
+        kinds = kinds_of(counted, negative, settings["min_score"])
     if kinds:
         default = rules.classes.index(rules.default)
         is_outlier, missed = codes != default, (codes != default) & (predicted == default)
@@ -370,11 +374,10 @@ def summary_of(
     else:
         is_outlier = codes == positive
         missed = is_outlier & (predicted != positive)
-        score = score_of_classes(predicted, codes, positive)
+        score = counted.score
     if settings.get("floor_on") == "assigned":
         score = rules.routing.assigned
-    is_told_apart = bool(kinds)  # then which rule is the first matters
-    evidence = evidence_of(rules, values, codes, given.verdict, decided=is_told_apart)
+    evidence = counted.evidence(decided=bool(kinds))  # then which rule is the first matters
     if kinds:
         wanted = {rules.classes.index(kind.label): str(kind.label) for kind in kinds}
     else:
@@ -382,7 +385,7 @@ def summary_of(
     return Summary(
         rules=rules,
         evidence=evidence,
-        rest=rest_of(rules, values, codes),
+        rest=counted.rest,
         method=settings["method"],
         score=Score(score),
         min_score=settings["min_score"],
@@ -410,11 +413,12 @@ def summary_of(
         _unexplained=missed,
         _outliers=is_outlier,
         _codes=codes,
+        _groups=groups,
     )
 
 
 def summary_of_counts(
-    coded: Coded, learned: Counted, settings: Mapping[str, Any], name: str | None
+    coded: Coded, learned: LargeLearned, settings: Mapping[str, Any], name: str | None
 ) -> Summary:
     """Rules counted where the rows are, which are not kept."""
     rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}

@@ -32,7 +32,7 @@ from stair.rules.figures import score_in_words
 from stair.rules.objective import reaches
 from stair.rules.rule_set import Explanation
 from stair.rules.schema import Schema, Values
-from stair.verdict.labels import outlier_of_two
+from stair.verdict.labels import outlier_among
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[misc]
@@ -67,11 +67,6 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             values = values.take(seen) if isinstance(values, Values) else values[seen]
             targets, weights = targets[seen], weights[seen]
         self.classes_, labels = _classes(targets)
-        if len(self.classes_) < 2:
-            raise StairError(
-                f"y has only one class ({self.classes_[0]}), so there is nothing to tell apart; "
-                "rules need at least two classes"
-            )
         codes = labels.astype(np.int32, copy=False)
         self._positive = self._positive_class(codes, weights)
         task = Task(
@@ -180,25 +175,15 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> int | None:
         """The index of the outlier class of two; None where there are more."""
-        labels: list[Any] = self.classes_.tolist()
-        if len(labels) > 2:
-            if self.pos_label is not None:
-                raise StairError(
-                    f"pos_label={self.pos_label!r} needs two classes, but y has {len(labels)}; "
-                    "leave it out to score by accuracy"
-                )
-            return None
-        if self.pos_label is None:
-            counts = np.bincount(codes, minlength=2).tolist()
-            if weights is not None:  # summed exactly: a tie does not depend on the order of rows
-                counts = [math.fsum(weights[codes == k].tolist()) for k in (0, 1)]
-            at, guess = outlier_of_two(labels, counts, name="y", setting="pos_label")
-            if guess:
-                warnings.warn(spoken(guess), OutlierGuessed, stacklevel=4)
-            return at
-        if self.pos_label not in labels:
-            raise StairError(f"pos_label={self.pos_label!r} is not in y, which has {labels}")
-        return labels.index(self.pos_label)
+        counts = np.bincount(codes).tolist()
+        if weights is not None and len(counts) == 2:  # exactly: no tie depends on the rows' order
+            counts = [math.fsum(weights[codes == k].tolist()) for k in (0, 1)]
+        at, guess = outlier_among(
+            self.classes_.tolist(), counts, self.pos_label, name="y", setting="pos_label"
+        )
+        if guess:
+            warnings.warn(spoken(guess), OutlierGuessed, stacklevel=4)
+        return at
 
     def _names(self) -> tuple[str, ...]:
         given = getattr(self, "feature_names_in_", None)

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.conversion import is_missing
-from stair.evidence.of_rules import RuleEvidence
 from stair.rules.clauses import name_in_words
+from stair.rules.counted import RuleEvidence
 from stair.rules.figures import score_in_words
 from stair.rules.objective import f1
 from stair.rules.rule_set import RuleSet

@@ -18,8 +18,8 @@ from stair.rules.figures import percent as percent
 from stair.rules.figures import score_in_words as score_in_words
 
 if TYPE_CHECKING:
-    from stair.evidence.of_rules import RuleEvidence
     from stair.learn.kinds import Kind
+    from stair.rules.counted import RuleEvidence
     from stair.summary import Summary
 
 _ALL: Final = option("every_rule", True)

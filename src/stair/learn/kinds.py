@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError, option
+from stair.rules.counted import Counted, counted_of
 from stair.rules.groups import Groups, groups_of
-from stair.rules.objective import f1, reaches, score_of_classes
+from stair.rules.objective import reaches
 from stair.rules.rule_set import Label, Rule, RuleSet
 from stair.rules.schema import Values
 
@@ -88,27 +89,23 @@ def join_kinds(
     order = _by_size(totals, negative)
     starts = np.cumsum([0, *map(len, found.values())]).tolist()
     places = {kind: list(range(starts[k], starts[k + 1])) for k, kind in enumerate(found)}
-    alone: dict[int, float] = {}
-    for kind, own in places.items():
-        covered = groups.covered[:, own].any(axis=1)
-        hits = int(groups.counts[covered & (groups.classes == kind)].sum())
-        alone[kind] = f1(hits, int(groups.counts[covered].sum()), int(totals[kind]))
+
+    def with_kinds(kinds: Sequence[int]) -> Counted:
+        """The rules of these kinds, one kind after the other."""
+        rules = tuple(Rule(rule.clauses, classes[kind]) for kind in kinds for rule in found[kind])
+        numbers = [place for kind in kinds for place in places[kind]]
+        return counted_of(replace(whole, rules=rules), groups.with_rules(numbers))
+
+    alone = {kind: with_kinds([kind]).of_class(kind).f1 for kind in places}
     reached = [kind for kind in order if kind in found and reaches(alone[kind], floor)]
     # Where rules overlap the first decides. Usually that is the larger kind; where a rare one
     # loses too much by it, rare ones go first.
     orders = (reached, reached[::-1])
-    scores = [_scores(groups, {kind: places[kind] for kind in kinds}, order, negative)
-              for kinds in orders]  # fmt: skip
+    counted = [with_kinds(kinds) for kinds in orders]
+    scores = [{kind: each.of_class(kind).f1 for kind in order} for each in counted]
     at = int(min((scores[1][k] for k in reached), default=0.0)
              > min((scores[0][k] for k in reached), default=0.0))  # fmt: skip
     shown, by_kind = orders[at], scores[at]
-    rules = []
-    for kind in shown:
-        for rule, place in zip(found[kind], places[kind], strict=True):
-            counts = map(float, groups.of_rule(place, len(classes)).tolist())
-            rules.append(
-                Rule(rule.clauses, classes[kind], tuple(zip(classes, counts, strict=True)))
-            )
     kinds = []
     for kind in [*shown, *(k for k in order if k not in reached)]:
         is_reached = kind in reached and reaches(by_kind[kind], floor)
@@ -117,30 +114,17 @@ def join_kinds(
             Kind(classes[kind], int(totals[kind]), by_kind[kind], is_reached, nearest,
                  alone.get(kind, 0.0))
         )  # fmt: skip
-    return replace(whole, rules=tuple(rules)), tuple(kinds)
+    return replace(whole, rules=counted[at].recounted.rules), tuple(kinds)
 
 
-def kinds_of(rules: RuleSet, groups: Groups, negative: int, floor: float) -> tuple[Kind, ...]:
+def kinds_of(counted: Counted, negative: int, floor: float) -> tuple[Kind, ...]:
     """How each kind of outlier does by rules that are there already, in the order of the rules; a
     kind without rules comes last."""
-    totals = groups.totals(len(rules.classes))
+    totals, places, classes = counted.totals, counted.places, counted.rules.classes
     order = _by_size(totals, negative)
-    places = [rules.classes.index(rule.label) for rule in rules]
-    predicted = groups.given(places, negative)
     shown = [k for k in dict.fromkeys([*places, *order]) if k in order]
-    scores = {k: score_of_classes(predicted, groups.classes, k, groups.counts) for k in shown}
+    scores = {k: counted.of_class(k).f1 for k in shown}
     return tuple(
-        Kind(rules.classes[k], int(totals[k]), scores[k], k in places and reaches(scores[k], floor))
+        Kind(classes[k], int(totals[k]), scores[k], k in places and reaches(scores[k], floor))
         for k in shown
     )
-
-
-def _scores(
-    groups: Groups, rules: Mapping[int, Sequence[int]], kinds: Sequence[int], negative: int
-) -> dict[int, float]:
-    """The F1 of each kind by rules in this order, the numbers of those of each kind."""
-    numbers = [number for own in rules.values() for number in own]
-    labels = [kind for kind, own in rules.items() for _ in own]
-    predicted = groups.with_rules(numbers).given(labels, negative)
-    return {kind: score_of_classes(predicted, groups.classes, kind, groups.counts)
-            for kind in kinds}  # fmt: skip

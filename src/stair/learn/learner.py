@@ -17,10 +17,11 @@ from stair.learn.methods import DistilledMethod
 from stair.learn.table import encode
 from stair.learn.validation import Check, check_of, out_of_fold, quick_folds
 from stair.progress import Progress, Words, quiet
-from stair.rules.agreement import predicted_classes
+from stair.rules.agreement import classes_of, predicted_classes
+from stair.rules.match import first_covering
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Schema, Values
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 TOO_FEW_KINDS: Final = "no kind of outlier has rows enough to keep some of them aside"
 
@@ -31,7 +32,7 @@ class Learner:
 
     method: Method
     schema: Schema
-    labels: Labels
+    labels: Verdict
     say: Progress = quiet
     list_codes: bool = True  # whether distilled rules may name numbers such as ports one by one
     is_check: bool = False  # whether the rules only show if others hold
@@ -84,7 +85,7 @@ class Learner:
                 f"{option('positive')}, or leave the limit out"
             )
         is_own = (codes == kind).astype(np.int32)
-        return replace(self, labels=Labels(is_own, (classes[negative], classes[kind]), 1, ""))
+        return replace(self, labels=Verdict(is_own, (classes[negative], classes[kind]), 1, ""))
 
     def _kinds(
         self,
@@ -181,5 +182,5 @@ def check_rules(
     covered = rules.covers(values)
     right = [covered[:, k] & (codes == place) for k, place in enumerate(own)]
     places = [rules.classes.index(kind.label) for kind in learned.kinds]
-    predicted = predicted_classes(rules, values)
+    predicted = classes_of(rules, first_covering(covered))
     return check_of(*found, codes, predicted, labels.positive, right, own, places)

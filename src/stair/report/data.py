@@ -31,11 +31,12 @@ from stair.report.content import (
     Rest,
     RuleView,
 )
-from stair.report.coverage import Coverage, coverage_of, coverage_of_counts
+from stair.report.coverage import Coverage, coverage_of
 from stair.report.map import map_of
 from stair.report.telling import Telling, telling_columns
 from stair.report.told import on_the_frontier, told_of
 from stair.rules.clauses import Among, Clause, clause_in_words, side_by_side
+from stair.rules.counted import groups_of_disjoint
 from stair.rules.rule_set import Rule, RuleSet
 
 if TYPE_CHECKING:
@@ -196,11 +197,9 @@ class Views:
         rules = summary.rules
         self.summary = summary
         self.places = _Places(summary)
-        self.coverage = (
-            coverage_of(rules, summary._values, summary._codes, examples)
-            if summary.has_rows
-            else coverage_of_counts(rules)
-        )
+        groups = summary._groups
+        self.coverage = coverage_of(rules, groups_of_disjoint(rules) if groups is None else groups)
+        self._covered = rules.covers(summary._values) if examples else None
         self.falling = falling_rules(summary)
         self._examples = examples
 
@@ -238,9 +237,9 @@ class Views:
             detailed=detailed,
             clauses=tuple(clauses),
             sql=sql,
-            examples=_examples(summary, coverage.examples[number])
-            if self._examples and detailed
-            else None,
+            examples=None
+            if self._covered is None or not detailed
+            else _examples(summary, np.flatnonzero(self._covered[:, number])[: self._examples]),
             taken=int(rule.rows) - evidence.rows if summary.kinds else 0,
             found_again=summary.check.found_again[number]
             if summary.check and number + 1 in self.falling

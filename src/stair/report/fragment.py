@@ -9,7 +9,7 @@ from stair.report.told import on_the_frontier, told_of
 from stair.rules.clauses import clause_in_words, side_by_side
 
 if TYPE_CHECKING:
-    from stair.evidence.of_rules import ClauseEvidence, RuleEvidence
+    from stair.rules.counted import ClauseEvidence, RuleEvidence
     from stair.summary import Summary
 
 # Rules that are shown; a notebook is for a look, the report and the text have all of them.

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -22,16 +22,17 @@ from stair.report import source
 from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.forms import MOST_FIELDS, clause_of
+from stair.review.jobs import Job
 from stair.review.log import NOBODY, Event
 from stair.review.revision import Group, Now
 from stair.review.session import Review
-from stair.review.setup import columns_of, wanted_of
+from stair.review.setup import Form, columns_of, first, number, wanted_of, whole
+from stair.rules.clauses import Clause
 
 WHO: Final = "stair-who"  # the cookie that tells one browser from another
 MOST_UPLOADED: Final = 500_000_000
 LONGEST_SEARCH: Final = 200
 
-Form: TypeAlias = dict[str, list[str]]
 Handler: TypeAlias = Callable[[Request, Form], Response]
 
 
@@ -106,10 +107,6 @@ def _who(request: Request) -> str:
         given = request.cookies.get(WHO, "")[:64]
         request.state.who = given if given not in ("", NOBODY) else secrets.token_hex(8)
     return str(request.state.who)
-
-
-def _first(form: Form, name: str) -> str:
-    return next(iter(form.get(name, ())), "")
 
 
 def _html(text: str, **headers: str) -> Response:
@@ -192,7 +189,7 @@ class _Page:
                 summary=now.revision.summary,
                 n_outliers=pages.n_outliers(review),
                 names=pages.names_of(now.revision.finds_outliers),
-                headline=pages.headline(now),
+                headline=now.revision.headline,
                 can_choose=self.desk.folder is not None,
                 job=self.desk.jobs.current,
             )
@@ -216,7 +213,7 @@ class _Page:
     def _side(self, review: Review, now: Now, current: str, *, oob: bool = False) -> str:
         return pages.render(
             "side.html", side=pages.side_of(review, now), current=current, oob=oob,
-            names=pages.names_of(now.revision.finds_outliers), headline=pages.headline(now),
+            names=pages.names_of(now.revision.finds_outliers), headline=now.revision.headline,
             can_choose=self.desk.folder is not None,
         )  # fmt: skip
 
@@ -234,25 +231,25 @@ class _Page:
     def rows(self, request: Request, _form: Form) -> Response:
         review, now, group = self._group(request)
         query = request.query_params
-        asked: dict[str, Any] = {
-            "sort": query.get("sort", ""),
-            "descending": query.get("descending", "") == "1",
-            "search": query.get("search", "")[:LONGEST_SEARCH],
-        }
+        asked = pages.Asked(
+            query.get("sort", ""),
+            query.get("descending", "") == "1",
+            query.get("search", "")[:LONGEST_SEARCH],
+        )
         page = review.rows.page(
-            group.rows, sort=asked["sort"] or None, descending=asked["descending"],
-            start=_whole(query.get("start", "0"), "start"), size=pages.PAGE_SIZE,
-            search=asked["search"], first=pages.own_columns(now, group),
+            group.rows, sort=asked.sort or None, descending=asked.descending,
+            start=whole(query.get("start", "0"), "start"), size=pages.PAGE_SIZE,
+            search=asked.search, first=pages.own_columns(now, group),
         )  # fmt: skip
         return _html(pages.rows(review, now, group, page, asked))
 
     # --- verdicts -----------------------------------------------------------------------------
 
     def decide(self, request: Request, form: Form) -> Response:
-        review, verdict, following = self._open(), _first(form, "verdict"), None
+        review, verdict, following = self._open(), first(form, "verdict"), None
         with review.store.writing():  # all that a click does is one transaction
             before, group = self._group_of(review, request)
-            review.decide(_who(request), group, verdict, _first(form, "note"), _first(form, "once"))
+            review.decide(_who(request), group, verdict, first(form, "note"), first(form, "once"))
             now = self._now(review)
             if verdict != "none" and before.verdict(group.key) is None:
                 following = _next_open(now, now.revision.groups, group)
@@ -265,17 +262,17 @@ class _Page:
         )
 
     def decide_row(self, request: Request, form: Form) -> Response:
-        review, row = self._open(), _whole(request.path_params["row"], "row")
+        review, row = self._open(), whole(request.path_params["row"], "row")
         with review.store.writing():
-            seen_in = review.group(self._now(review), _first(form, "current"))
-            review.decide_rows(_who(request), [row], _first(form, "verdict"), _first(form, "note"),
-                               _first(form, "once"), seen_in)  # fmt: skip
+            seen_in = review.group(self._now(review), first(form, "current"))
+            review.decide_rows(_who(request), [row], first(form, "verdict"), first(form, "note"),
+                               first(form, "once"), seen_in)  # fmt: skip
             now = self._now(review)
         cell = pages.render(
             "mark.html", row=row, mark=pages.mark_of(now, row),
             names=pages.names_of(now.revision.finds_outliers),
         )  # fmt: skip
-        current = _first(form, "current")
+        current = first(form, "current")
         return _html(cell + self._side(review, now, current, oob=True))
 
     def undo(self, request: Request, form: Form) -> Response:
@@ -296,11 +293,11 @@ class _Page:
     ) -> Response:
         review = self._open()
         with review.store.writing():
-            event = turn(_who(request), key=_first(form, "once"))
+            event = turn(_who(request), key=first(form, "once"))
             if event is None:
                 raise StairError(nothing)
             now = self._now(review)
-        subject = event.subject if event.kind == "rule" else _first(form, "current")
+        subject = event.subject if event.kind == "rule" else first(form, "current")
         group = now.revision.find(subject) or next(iter(now.revision.groups), None)
         if group is None:
             return _html(pages.tune(self.desk, review, now) + self._side(review, now, "", oob=True))
@@ -342,13 +339,13 @@ class _Page:
             raise StairError("this rule is not among the present ones, so it cannot be changed")
         return review, now, present
 
-    def _edited(self, now: Now, group: Group, form: Form) -> tuple[int, Any]:
+    def _edited(self, now: Now, group: Group, form: Form) -> tuple[int, Clause | None]:
         assert group.number is not None
         rule = now.revision.summary.rules.rules[group.number]
-        clause = _whole(_first(form, "clause"), "clause")
+        clause = whole(first(form, "clause"), "clause")
         if clause >= len(rule.clauses):
             raise StairError("the rule has no such clause; load the page again")
-        if _first(form, "remove"):
+        if first(form, "remove"):
             return clause, None
         old = rule.clauses[clause]
         return clause, clause_of(old, form, now.revision.given.values[old.feature])
@@ -360,13 +357,13 @@ class _Page:
         return _html(pages.tune(self.desk, review, now))
 
     def learn(self, request: Request, form: Form) -> Response:
-        changes: dict[str, Any] = {}
-        if _first(form, "method"):
-            changes["method"] = _first(form, "method")
-        if _first(form, "floor"):
-            changes["min_score"] = _decimal(_first(form, "floor"), "floor")
-        if _first(form, "longest"):
-            changes["max_rule_length"] = _whole(_first(form, "longest"), "longest rule")
+        changes: dict[str, object] = {}
+        if first(form, "method"):
+            changes["method"] = first(form, "method")
+        if first(form, "floor"):
+            changes["min_score"] = number(first(form, "floor"), "floor")
+        if first(form, "longest"):
+            changes["max_rule_length"] = whole(first(form, "longest"), "longest rule")
         return self._job(self.desk.learn(_who(request), changes))
 
     def relearn(self, request: Request, _form: Form) -> Response:
@@ -378,10 +375,10 @@ class _Page:
     def find_frontier(self, _request: Request, form: Form) -> Response:
         review, now = self._review()
         settings = {**now.revision.settings}
-        if _first(form, "method"):
-            settings["method"] = _first(form, "method")
-        if _first(form, "longest"):
-            settings["max_rule_length"] = _whole(_first(form, "longest"), "longest rule")
+        if first(form, "method"):
+            settings["method"] = first(form, "method")
+        if first(form, "longest"):
+            settings["max_rule_length"] = whole(first(form, "longest"), "longest rule")
         review.frontier = None
         job = self.desk.jobs.start(
             "Length against score",
@@ -397,16 +394,16 @@ class _Page:
         self.desk.jobs.cancel()
         return self._job(self.desk.jobs.current)
 
-    def _job(self, job: Any) -> Response:
+    def _job(self, job: Job | None) -> Response:
         text = pages.render("job.html", job=job)
         if job is None or job.is_done:  # None: another page has seen the end already
             self.desk.jobs.forget()
             return _html(text, HX_Trigger=json.dumps({"stair-ended": self._ended(job)}))
         return _html(text)
 
-    def _ended(self, job: Any) -> dict[str, Any]:
+    def _ended(self, job: Job | None) -> dict[str, object]:
         """How a job ended: the rules there are now, where to go on, what became of verdicts."""
-        found: dict[str, Any] = {"error": job.error if job else ""}
+        found: dict[str, object] = {"error": job.error if job else ""}
         review = self.desk.review
         now = None if review is None else review.now()
         if review is not None and now is not None:
@@ -443,12 +440,12 @@ class _Page:
         return _html(pages.start(self.desk, most=self.most_upload))
 
     def choose(self, _request: Request, form: Form) -> Response:
-        path = self._folder_file(_first(form, "name"))
+        path = self._folder_file(first(form, "name"))
         columns, n_rows, guess = columns_of(path)
-        return _html(pages.setup(_first(form, "name"), columns, n_rows, guess))
+        return _html(pages.setup(first(form, "name"), columns, n_rows, guess))
 
     def open(self, _request: Request, form: Form) -> Response:
-        path = self._folder_file(_first(form, "name"))
+        path = self._folder_file(first(form, "name"))
         self.desk.open(wanted_of(path, form))
         return Response(status_code=204, headers={"HX-Redirect": "/"})
 
@@ -509,16 +506,3 @@ def _in_words(now: Now, event: Event) -> str:
     return f"{said} for " + (
         event.text if event.kind == "rule" else f"row {int(event.subject) + 1}"
     )
-
-
-def _whole(text: str, what: str) -> int:
-    if not text.isdecimal() or len(text) > 12:
-        raise StairError(f'{what} is "{text[:40]}"; expected a whole number')
-    return int(text)
-
-
-def _decimal(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise StairError(f'{what} is "{text[:40]}"; expected a number') from None

@@ -13,7 +13,7 @@ from stair.data import Frame, read
 from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import Rulebook
+from stair.export.json import Rulebook, load
 from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
@@ -24,7 +24,7 @@ from stair.review.session import Review
 from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
@@ -115,7 +115,7 @@ class Desk:
 
         return self.jobs.start(f"Opening {wanted.file.name}", work)
 
-    def learn(self, who: str, changes: Mapping[str, Any], *, relearn: bool = False) -> Job:
+    def learn(self, who: str, changes: Mapping[str, object], *, relearn: bool = False) -> Job:
         """Rules again, with other settings or from the verdicts."""
         review, wanted = self.review, self.wanted
         if review is None or wanted is None:
@@ -141,8 +141,6 @@ class Desk:
 
 def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
-    from stair.export import load
-
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)
     say("looking for earlier verdicts")
@@ -168,7 +166,7 @@ def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
     kinds: dict[str, str] = {}
-    labels: str | Labels | None = wanted.label
+    labels: str | Verdict | None = wanted.label
     has_kinds = wanted.method == "distilled"
     if saved is not None:
         has_kinds = "kinds" in saved.facts
@@ -186,13 +184,13 @@ def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: Rulebook, frame: Frame) -> Labels:
+def _labels_by(saved: Rulebook, frame: Frame) -> Verdict:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     negative = rules.classes.index(rules.default) if "kinds" in saved.facts else None
-    return Labels(codes, rules.classes, positive, "what the rules say", (), negative)
+    return Verdict(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
 def _with_fields(given: Given, saved: Rulebook) -> Given:

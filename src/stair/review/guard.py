@@ -13,14 +13,12 @@ import logging
 import re
 import secrets
 import urllib.parse
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Collection
+from typing import Any
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 def share_of_descriptors(parts: int, most: int) -> int:
@@ -53,15 +51,15 @@ POLICY = (
     "base-uri 'none'"
 )
 _ALWAYS = {
-    b"content-security-policy": POLICY.encode(),
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
-    b"x-frame-options": b"DENY",
-    b"cross-origin-opener-policy": b"same-origin",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"permissions-policy": (
-        b"accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), "
-        b"microphone=(), midi=(), payment=(), usb=()"
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": (
+        "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), "
+        "microphone=(), midi=(), payment=(), usb=()"
     ),
 }
 _READING = frozenset({"GET", "HEAD"})
@@ -102,7 +100,7 @@ class Guard:
 
     def __init__(
         self,
-        app: App,
+        app: ASGIApp,
         *,
         token: str,
         hosts: Collection[str],
@@ -118,66 +116,77 @@ class Guard:
         if isinstance(hosts, str):
             raise ValueError("hosts must be several names, such as {'127.0.0.1:8765'}")
         self.app = app
-        self._token = token.encode()
+        self._token, self._cookie = token, cookie
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = {f"{scheme}://{h}" for h in self._hosts for scheme in ("http", "https")}
-        self._cookie = cookie
         self._most_bytes, self._most_upload = most_bytes, most_upload
         self._upload_path = upload_path
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._http(_Exchange(scope, receive, send))
+            await self._http(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()  # the wish to connect, which has to be heard before it is declined
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _http(self, exchange: _Exchange) -> None:
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = _Exchange(scope, receive, send)
+        is_upload = scope["path"] == self._upload_path
+        exchange.most = self._most_upload if is_upload else self._most_bytes
         try:
-            away = self._judge(exchange)
+            away = self._judge(scope, exchange)
         except Refusal as refusal:
             await exchange.refuse(refusal)
             return
         if away is not None:
-            await exchange.answer(303, b"", away)
+            await exchange.answer(away)
             return
         try:
-            await self.app(exchange.scope, exchange.receive, exchange.send)
+            await self.app(scope, exchange.receive, exchange.send)
             await exchange.release()
         except Exception as error:
             await exchange.failed(error)
 
     # Who is asking, and for what ------------------------------------------------------------------
 
-    def _judge(self, exchange: _Exchange) -> list[tuple[bytes, bytes]] | None:
+    def _judge(self, scope: Scope, exchange: _Exchange) -> Response | None:
         """Refuse, or say where to go instead, or let in (None)."""
-        scope = exchange.scope
-        self._judge_host(exchange.all(b"host"))
+        headers, is_reading = exchange.headers, scope["method"] in _READING
+        self._judge_host(headers.getlist("host"))
         self._judge_form(scope, exchange)
-        bearer = self._has_bearer(exchange)
-        self._judge_origin(scope["method"], exchange, bearer)
+        has_bearer = self._has_bearer(headers.getlist("authorization"))
+        self._judge_origin(is_reading, headers, has_bearer)
         query = urllib.parse.parse_qsl(
             bytes(scope.get("query_string", b"")).decode("latin-1"), keep_blank_values=True
         )
         given = [value for name, value in query if name == "token"]
         by_address = len(given) == 1 and self._is_token(given[0])
-        if not (by_address or bearer or self._has_cookie(exchange)):
+        if not (by_address or has_bearer or self._has_cookie(headers.getlist("cookie"))):
             raise Refusal(403, f"This page is for one person only. {_OPEN_AGAIN}")
-        self._judge_size(scope["path"], exchange)
-        if given and scope["path"] == "/" and scope["method"] in _READING:
-            return self._without_token(query, by_address)
-        return None
+        if (exchange.declared or 0) > exchange.most:
+            raise exchange.too_large()
+        if not (given and scope["path"] == "/" and is_reading):
+            return None
+        # To the same page, whose address can be seen by others; the cookie keeps the token.
+        rest = urllib.parse.urlencode([pair for pair in query if pair[0] != "token"])
+        away = RedirectResponse(f"/{'?' if rest else ''}{rest}", 303)
+        if by_address:
+            value = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+            away.headers["set-cookie"] = value
+        return away
 
     def _judge_host(self, given: list[str]) -> None:
-        """A page elsewhere can let its own name point here, but not change the name it asks for."""
+        """A page elsewhere can let its own name point here, but not change the name it asks for.
+
+        Starlette's own check leaves out the port, by which pages of this machine differ."""
         if len(given) != 1:
             raise Refusal(400, f"The request names no host, or several. {_OPEN_AGAIN}")
         if given[0].lower() not in self._hosts:
             raise Refusal(421, f"This page is not served under that name. {_OPEN_AGAIN}")
 
-    def _judge_form(self, scope: MutableMapping[str, Any], exchange: _Exchange) -> None:
+    def _judge_form(self, scope: Scope, exchange: _Exchange) -> None:
         path = str(scope["path"])
         raw = bytes(scope.get("raw_path") or path.encode("utf-8", "replace"))
         if len(raw) + len(scope.get("query_string", b"")) > _LONGEST_ADDRESS:
@@ -192,90 +201,48 @@ class Guard:
         if exchange.has_body and exchange.declared is None:
             raise Refusal(400, "The request does not say clearly how long it is.")
 
-    def _judge_origin(self, method: str, exchange: _Exchange, bearer: bool) -> None:
+    def _judge_origin(self, is_reading: bool, headers: Headers, has_bearer: bool) -> None:
         """Only our own page may ask for anything; others may at most link to it."""
-        foreign = Refusal(403, f"Another page asked for this, so it is refused. {_OPEN_AGAIN}")
-        origins = exchange.all(b"origin")
-        if any(origin.lower() not in self._origins for origin in origins) or len(origins) > 1:
-            raise foreign
-        sites = {site.lower() for site in exchange.all(b"sec-fetch-site")}
-        if sites - {"same-origin", "none"}:
-            linked = (
-                method in _READING
-                and exchange.all(b"sec-fetch-mode") == ["navigate"]
-                and exchange.all(b"sec-fetch-dest") == ["document"]
-            )
-            if not linked:
-                raise foreign
-        if method not in _READING and not origins and not bearer:
-            raise foreign
+        origins = headers.getlist("origin")
+        is_ours = len(origins) <= 1 and {each.lower() for each in origins} <= self._origins
+        if {site.lower() for site in headers.getlist("sec-fetch-site")} - {"same-origin", "none"}:
+            is_document = headers.getlist("sec-fetch-dest") == ["document"]
+            is_link = headers.getlist("sec-fetch-mode") == ["navigate"] and is_document
+            is_ours = is_ours and is_reading and is_link
+        if not is_ours or not (is_reading or origins or has_bearer):
+            raise Refusal(403, f"Another page asked for this, so it is refused. {_OPEN_AGAIN}")
 
     def _is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token)
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
-    def _has_bearer(self, exchange: _Exchange) -> bool:
+    def _has_bearer(self, given: list[str]) -> bool:
         """No browser sends this header by itself, so whoever does means it."""
-        given = exchange.all(b"authorization")
         scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         return scheme.lower() == "bearer" and self._is_token(value.strip())
 
-    def _has_cookie(self, exchange: _Exchange) -> bool:
+    def _has_cookie(self, given: list[str]) -> bool:
         """Any cookie of our name will do: other servers on this machine can add some."""
-        pairs = ";".join(exchange.all(b"cookie")).split(";")
-        named = (pair.partition("=") for pair in pairs)
+        named = (pair.partition("=") for pair in ";".join(given).split(";"))
         return any(n.strip() == self._cookie and self._is_token(v.strip()) for n, _, v in named)
 
-    def _judge_size(self, path: str, exchange: _Exchange) -> None:
-        exchange.most = self._most_upload if path == self._upload_path else self._most_bytes
-        if (exchange.declared or 0) > exchange.most:
-            raise exchange.too_large()
 
-    def _without_token(
-        self, query: list[tuple[str, str]], by_address: bool
-    ) -> list[tuple[bytes, bytes]]:
-        """To the same page, whose address can be seen by others; the cookie keeps the token."""
-        rest = urllib.parse.urlencode([pair for pair in query if pair[0] != "token"])
-        headers = [(b"location", f"/{'?' if rest else ''}{rest}".encode())]
-        if by_address:
-            value = f"{self._cookie}={self._token.decode()}; HttpOnly; SameSite=Strict; Path=/"
-            headers.append((b"set-cookie", value.encode()))
-        return headers
-
-
-@dataclass
 class _Exchange:
     """One request and its answer: what came in is counted, what goes out gets our headers."""
 
-    scope: MutableMapping[str, Any]
-    _receive: Receive
-    _send: Send
-    most: int = 0
-    _heard: int = 0
-    _heard_all: bool = False
-    _started: bool = False
-    _closed: bool = False  # refused in the middle: whatever the app still says is dropped
-    _gone: bool = False
-    _held: list[Message] = field(default_factory=list)
-
-    def all(self, name: bytes) -> list[str]:
-        headers = self.scope["headers"]
-        return [bytes(v).decode("latin-1") for k, v in headers if bytes(k).lower() == name]
-
-    @property
-    def has_body(self) -> bool:
-        return bool(self.all(b"transfer-encoding")) or self.all(b"content-length") not in (
-            [],
-            ["0"],
-        )
-
-    @property
-    def declared(self) -> int | None:
-        """The length that the request gives itself: 0 where it gives none, None where unclear."""
-        given = self.all(b"content-length")
-        if not given:
-            return 0
-        clear = len(given) == 1 and re.fullmatch(r"[0-9]{1,18}", given[0])
-        return int(given[0]) if clear else None
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope, self.headers, self.most = scope, Headers(scope=scope), 0
+        self._receive, self._send = receive, send
+        lengths = self.headers.getlist("content-length")
+        is_clear = len(lengths) == 1 and re.fullmatch(r"[0-9]{1,18}", lengths[0]) is not None
+        # The length that the request gives itself: 0 where it gives none, None where unclear.
+        self.declared = (int(lengths[0]) if is_clear else None) if lengths else 0
+        self._is_chunked = "transfer-encoding" in self.headers
+        self.has_body = self._is_chunked or lengths not in ([], ["0"])
+        self._heard, self._heard_all = 0, False
+        self._started = False
+        self._closed = False  # refused in the middle: whatever the app still says is dropped
+        self._gone = False
+        self._held: list[Message] = []
 
     def too_large(self) -> Refusal:
         return Refusal(413, f"This is too large; at most {size(self.most)} can be sent here.")
@@ -310,9 +277,7 @@ class _Exchange:
         if self._closed:
             return
         if message["type"] == "http.response.start":
-            own = [(b"connection", b"close")] if self._endless() else []
-            headers = _with_ours([*message.get("headers", ()), *own])
-            message = {**message, "headers": headers}
+            message = {**message, "headers": _with_ours(message, is_last=self._is_endless())}
             if message["status"] == 500:
                 self._held.append(message)
                 return
@@ -320,10 +285,11 @@ class _Exchange:
         elif self._held:
             self._held.append(message)
             return
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
-            await self._end(message)
-        else:
-            await self._send(message)
+        elif not message.get("more_body", False) and self._is_endless():
+            await self._send({**message, "more_body": True})
+            await self._linger()
+            message = {**message, "body": b""}
+        await self._send(message)
 
     async def release(self) -> None:
         """Send what waited."""
@@ -346,71 +312,56 @@ class _Exchange:
             await self.refuse(Refusal(500, sentence))
 
     async def refuse(self, refusal: Refusal) -> None:
-        body = (
+        text = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>stair</title></head>'
             f"<body><p>{html.escape(refusal.sentence)}</p></body></html>\n"
-        ).encode()
-        await self.answer(refusal.status, body)
+        )
+        await self.answer(HTMLResponse(text, refusal.status))
 
-    async def answer(
-        self, status: int, body: bytes, headers: Collection[tuple[bytes, bytes]] = ()
-    ) -> None:
+    async def answer(self, response: Response) -> None:
         """Answer in place of the app.
 
         What the browser is still sending is heard for a moment and thrown away: one whose
         connection is cut off while it speaks shows an error of its own in place of our sentence.
         """
-        own = [
-            *headers,
-            (b"content-length", str(len(body)).encode()),
-            *([(b"content-type", b"text/html; charset=utf-8")] if body else []),
-            *([(b"connection", b"close")] if self.has_body else []),
-        ]
         self._started = self._closed = True
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": _with_ours(own)}
-        )
-        if self.scope["method"] == "HEAD":
-            body = b""
+        start = {
+            "type": "http.response.start",
+            "status": response.status_code,
+            "headers": response.raw_headers,
+        }
+        await self._send({**start, "headers": _with_ours(start, is_last=self.has_body)})
+        body = b"" if self.scope["method"] == "HEAD" else bytes(response.body)
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
         await self._linger()
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _endless(self) -> bool:
+    def _is_endless(self) -> bool:
         """Whether the request goes on and does not say how long: a server would listen for ever."""
-        return bool(self.all(b"transfer-encoding")) and not self._heard_all
-
-    async def _end(self, message: Message) -> None:
-        if self._endless():
-            await self._send({**message, "more_body": True})
-            await self._linger()
-            message = {**message, "body": b""}
-        await self._send(message)
+        return self._is_chunked and not self._heard_all
 
     async def _linger(self) -> None:
         """Throw away what is still coming, for a moment."""
-        if not self.has_body or self._heard_all or self.all(b"expect"):
+        if not self.has_body or self._heard_all or "expect" in self.headers:
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LINGER_SECONDS):
-                await self._hear_out()
-
-    async def _hear_out(self) -> None:
-        left = _LINGER_BYTES
-        while left > 0:
-            message = await self._receive()
-            if message["type"] != "http.request" or not message.get("more_body", False):
-                return
-            left -= len(message.get("body", b""))
+                left = _LINGER_BYTES
+                while left > 0:
+                    message = await self._receive()
+                    if not message.get("more_body", False):  # the end of it, or nobody is there
+                        return
+                    left -= len(message.get("body", b""))
 
 
-def _with_ours(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Our headers in place of any of the same name; the app alone decides what may be cached."""
-    kept = [
-        (name, value)
-        for name, value in ((bytes(n).lower(), v) for n, v in headers)
-        if name not in _ALWAYS and name != b"server" and not name.startswith(b"access-control-")
-    ]
-    if not any(name == b"cache-control" for name, _ in kept):
-        kept.append((b"cache-control", b"no-store"))
-    return [*kept, *_ALWAYS.items()]
+def _with_ours(message: Message, *, is_last: bool) -> list[tuple[bytes, bytes]]:
+    """Our headers in place of any of the same name; the app alone decides what may be cached.
+    `is_last` where nothing more is heard on the connection."""
+    headers = MutableHeaders(raw=[(n.lower(), v) for n, v in message.get("headers", ())])
+    for name in {"server", *(n for n in headers if n.startswith("access-control-"))}:
+        del headers[name]
+    headers.setdefault("cache-control", "no-store")
+    headers.update(_ALWAYS)
+    if is_last:
+        headers["connection"] = "close"
+    return headers.raw

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stair.data.arrays import from_array
+from stair.data.frame import Array
 from stair.errors import StairError
 from stair.review.log import rows_in
 
@@ -23,7 +22,7 @@ CHUNK = 1 << 16
 KINDS = {"f": "float", "i": "int", "u": "large", "b": "bool", "M": "time"}
 
 
-def fingerprint_of_rows(rows: NDArray[Any]) -> str:
+def fingerprint_of_rows(rows: Array) -> str:
     """The identity of a group of rows, whatever their order."""
     rows = np.asarray(rows)
     if rows.size and rows.dtype.kind not in "iu":
@@ -31,7 +30,7 @@ def fingerprint_of_rows(rows: NDArray[Any]) -> str:
     return hashlib.blake2b(np.sort(rows).astype("<i8").tobytes(), digest_size=SIZE).hexdigest()
 
 
-def identity_of_group(rows: NDArray[Any], said: str, of: str = "") -> str:
+def identity_of_group(rows: Array, said: str, of: str = "") -> str:
     """The identity of a group: its rows and the class that they are `of`, then what is said."""
     first = fingerprint_of_rows(rows)
     return rows_in(_digest(of + first) if of else first) + rows_in(_digest(said))
@@ -41,7 +40,7 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SIZE).hexdigest()
 
 
-def fingerprint_of_table(columns: Mapping[str, NDArray[Any]]) -> str:
+def fingerprint_of_table(columns: Mapping[str, Array]) -> str:
     """The identity of a table: the names, kinds and values of its columns, in their order.
 
     The same on every run and machine. Zero has no sign here, and one NaN is as good as another.
@@ -54,7 +53,7 @@ def fingerprint_of_table(columns: Mapping[str, NDArray[Any]]) -> str:
     return whole.hexdigest()
 
 
-def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
+def _digest_of_column(name: str, values: Array) -> bytes:
     values, kind = _plain(name, values)
     digest = hashlib.blake2b(f"{kind} {len(values)}:".encode(), digest_size=SIZE)
     for start in range(0, len(values), CHUNK):
@@ -78,7 +77,7 @@ def _digest_of_column(name: str, values: NDArray[Any]) -> bytes:
     return digest.digest()
 
 
-def _plain(name: str, values: NDArray[Any]) -> tuple[NDArray[Any], str]:
+def _plain(name: str, values: Array) -> tuple[Array, str]:
     """The column as a `Frame` has it, and its kind."""
     if values.dtype == object:
         kinds = set(map(type, values.tolist())) - {type(None)}

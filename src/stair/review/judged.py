@@ -10,12 +10,13 @@ import base64
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.verdict.labels import Labels
+from stair.data.frame import Array
+from stair.verdict.labels import Verdict
 
 WORDS: Final = ("", "outlier", "inlier", "unsure", "contested")
 OUTLIER, INLIER, UNSURE, CONTESTED = 1, 2, 3, 4
@@ -44,12 +45,12 @@ def rows_from_text(text: str, n_rows: int) -> Rows:
     return rows
 
 
-def normal_of(verdict: Labels) -> int | None:
+def normal_of(verdict: Verdict) -> int | None:
     """The class of what is no outlier; None where there are classes alone."""
     return verdict.negative if verdict.positive is None else 1 - verdict.positive
 
 
-def are_outliers(verdict: Labels, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def are_outliers(verdict: Verdict, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which rows are outliers, of one kind or of several; none where there are classes alone."""
     normal = normal_of(verdict)
     found: NDArray[np.bool_] = (codes >= 0) & (codes != normal)
@@ -84,7 +85,7 @@ class Judged:
         return int(np.count_nonzero(self.marks == mark))
 
 
-def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> NDArray[Any]:
+def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> Array:
     """Each row's note, None where there is none: its own, or all those on its groups."""
     notes = np.full(n_rows, None, dtype=object)
     for group in groups:

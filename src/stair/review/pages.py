@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,11 +12,7 @@ from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import (
     METHOD_NAMES,
-    falling_rules,
-    figures_in_words,
-    floor_in_words,
     percent,
-    routed_and_assigned,
     score_in_words,
 )
 from stair.learn.methods import METHODS
@@ -46,6 +42,15 @@ def names_of(finds_outliers: bool) -> dict[str, str]:
     if finds_outliers:
         return {"outlier": "True outliers", "inlier": "False alarm", "unsure": "Unsure"}
     return {"outlier": "Right", "inlier": "Wrong", "unsure": "Unsure"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a page of rows is wanted."""
+
+    sort: str
+    descending: bool
+    search: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Side:
 
 def side_of(review: Review, now: Now) -> Side:
     revision, state = now.revision, now.state
-    items = [_item(review, now, group) for group in revision.groups]
+    items = [_item(now, group) for group in revision.groups]
     main = [item for item in items if item.is_judged]
     rules = [item for item in main if item.number is not None]
     done = sum(bool(item.verdict) for item in rules)
@@ -110,12 +115,12 @@ def side_of(review: Review, now: Now) -> Side:
     )
 
 
-def _item(review: Review, now: Now, group: Group) -> Item:
+def _item(now: Now, group: Group) -> Item:
     revision = now.revision
     event = now.verdict(group.key)
     present = revision.find(group.key)
     number = None if present is None else present.number
-    evidence = None if number is None else revision.summary.evidence[number]
+    precision, is_falling = (None, False) if number is None else revision.figures[number]
     return Item(
         key=group.key,
         number=None if number is None else number + 1,
@@ -123,12 +128,12 @@ def _item(review: Review, now: Now, group: Group) -> Item:
         rows=len(group.rows),
         verdict="" if event is None else event.verdict,
         note="" if event is None else event.note,
-        precision=None if evidence is None or not review.has_verdict else evidence.precision,
+        precision=precision,
         is_judged=group.is_judged,
         is_edited=group.key in revision.edited,
         before="" if event is not None else _before(now, group),
         kind=kind_of(revision, group),
-        is_falling=number is not None and number + 1 in falling_rules(revision.summary),
+        is_falling=is_falling,
     )
 
 
@@ -204,26 +209,12 @@ def effort(now: Now) -> str:
     return text
 
 
-def headline(now: Now) -> str:
-    summary = now.revision.summary
-    text = size(summary)
-    if not now.revision.has_verdict:
-        return text
-    if summary.kinds:
-        return figures_in_words(summary)
-    if summary.floor_reached:
-        return f"{text}, {score(summary)}"
-    return (
-        f"{text}, {score(summary)}: the floor of {floor_in_words(summary.min_score)} is not reached"
-    )
-
-
 def done(now: Now, job: Job | None) -> str:
     """What a job has come to: the rules that there are, and what became of the verdicts."""
     if job is not None and job.kind != "learning":
         return f"Done: {job.title.lower()}."
     found = now.carried
-    text = f"{headline(now)}."
+    text = f"{now.revision.headline}."
     if found.kept or found.lost:
         text += f" {words.counted(len(found.kept), 'rule')} kept a verdict"
         text += f", {words.counted(len(found.lost), 'verdict')} lost the rule" if found.lost else ""
@@ -234,24 +225,7 @@ def done(now: Now, job: Job | None) -> str:
     return text
 
 
-def size(summary: Summary) -> str:
-    """How many rules there are, and how long they are."""
-    rules = summary.rules
-    return (
-        f"{words.counted(len(rules), 'rule')}, total length {rules.total_length:,}, "
-        f"{words.counted(rules.n_bounds, 'bound')}"
-    )
-
-
-def score(summary: Summary) -> str:
-    text = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
-    if summary.rules.routing:
-        routed, assigned = routed_and_assigned(summary)
-        text += f" (routed {routed}, assigned {assigned})"
-    return text
-
-
-def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
+def panel(review: Review, now: Now, group: Group) -> str:
     """A group with its evidence and the place where its rows come."""
     revision = now.revision
     present = revision.find(group.key)
@@ -274,13 +248,12 @@ def panel(review: Review, now: Now, group: Group, **more: Any) -> str:
         n_left_out=extra,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
-        item=_item(review, now, group),
+        item=_item(now, group),
         kind=kind_of(revision, group),
-        **more,
     )
 
 
-def rows(review: Review, now: Now, group: Group, page: Page, asked: dict[str, Any]) -> str:
+def rows(review: Review, now: Now, group: Group, page: Page, asked: Asked) -> str:
     given, state = review.given, now.state
     classes = [now.revision.summary.rules.label_name(c) for c in given.verdict.classes]
     codes = given.verdict.codes[page.rows]
@@ -313,7 +286,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
         summary=now.revision.summary,
         revision=now.revision,
         cause=cause(now.revision),
-        headline=headline(now),
+        headline=now.revision.headline,
         told=now.revision.told,
         has_verdict=review.has_verdict,
         frontier=frontier(review, now),
@@ -321,7 +294,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
     )
 
 
-def frontier(review: Review, now: Now) -> dict[str, Any] | None:
+def frontier(review: Review, now: Now) -> dict[str, object] | None:
     """Length against score, and the rules that are shown now: of several floors where they were
     tried, else as the present rules are taken one by one."""
     found: Frontier | None = review.frontier
@@ -415,13 +388,13 @@ def accepted_rules(now: Now) -> list[int]:
     ]
 
 
-def start(desk: Desk, **more: Any) -> str:
+def start(desk: Desk, most: int) -> str:
     return render(
         "start.html",
         files=[] if desk.folder is None else desk.folder.files(),
         can_choose=desk.folder is not None,
         wanted=desk.wanted,
-        **more,
+        most=most,
     )
 
 
@@ -437,5 +410,5 @@ def setup(name: str, columns: list[tuple[str, str, int]], n_rows: int, guess: st
     )
 
 
-def render(template: str, **context: Any) -> str:
+def render(template: str, **context: object) -> str:
     return clean(environment("stair.review").get_template(template).render(**context))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from stair.export.json import from_json
 from stair.learn.distill import Further
 from stair.learn.validation import Check
+from stair.review.revision import Document
 from stair.rules.document import rule_to_json
 from stair.rules.rule_set import Rule
 from stair.summary import Summary
@@ -46,7 +47,7 @@ def to_remember(summary: Summary) -> dict[str, Any]:
     return found
 
 
-def with_remembered(summary: Summary, found: Mapping[str, Any], document: Any) -> Summary:
+def with_remembered(summary: Summary, found: Document, document: Document) -> Summary:
     """A summary with what was remembered of its learning. `document` are the rules as they are in
     a file; anything that cannot have been remembered is a ValueError."""
     check = None
@@ -70,7 +71,7 @@ def with_remembered(summary: Summary, found: Mapping[str, Any], document: Any) -
     )  # fmt: skip
 
 
-def _check(found: Mapping[str, Any], n_rules: int, n_kinds: int) -> Check:
+def _check(found: Document, n_rules: int, n_kinds: int) -> Check:
     scores, found_again, of_kinds = (
         tuple(map(_number, found[name])) for name in ("scores", "found_again", "of_kinds")
     )
@@ -80,7 +81,7 @@ def _check(found: Mapping[str, Any], n_rules: int, n_kinds: int) -> Check:
     return Check(scores, score, chance, learned, found_again, of_kinds)
 
 
-def _rules(document: Mapping[str, Any], rules: Sequence[Any]) -> tuple[Rule, ...]:
+def _rules(document: Document, rules: Sequence[Any]) -> tuple[Rule, ...]:
     return from_json(json.dumps({**document, "rules": rules}), "the review").rules.rules
 
 

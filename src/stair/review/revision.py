@@ -6,19 +6,30 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.export.text import (
+    falling_rules,
+    figures_in_words,
+    floor_in_words,
+    routed_and_assigned,
+    score_in_words,
+)
 from stair.intake import Given
 from stair.learn.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
 from stair.report.told import Told, told_of
+from stair.report.words import counted
 from stair.review.judged import Judged, normal_of
 from stair.review.log import Carried, Event, State
 from stair.summary import Summary
+
+Document: TypeAlias = Mapping[str, Any]
+"""What JSON holds by names: rules as in a file, settings, a request."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,8 +52,8 @@ class Group:
 class Edit(TypedDict):
     """A rule that a person changed, as it was learned and as it is now; both as in a rules file."""
 
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: Document
+    after: Document
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +65,7 @@ class Revision:
     summary: Summary
     given: Given
     groups: tuple[Group, ...]
-    settings: Mapping[str, Any]
+    settings: Document
     learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own
     has_verdict: bool
     edits: tuple[Edit, ...]
@@ -80,6 +91,35 @@ class Revision:
     @cached_property
     def told(self) -> Told:
         return told_of(self.summary)
+
+    @cached_property
+    def figures(self) -> list[tuple[float | None, bool]]:
+        """Of each rule, which share of its rows are right, and whether it falls apart on others."""
+        falling = falling_rules(self.summary)
+        return [
+            (each.precision if self.has_verdict else None, number in falling)
+            for number, each in enumerate(self.summary.evidence, start=1)
+        ]
+
+    @cached_property
+    def headline(self) -> str:
+        """How many rules there are, how long they are, and how well they do."""
+        summary, rules = self.summary, self.summary.rules
+        text = (
+            f"{counted(len(rules), 'rule')}, total length {rules.total_length:,}, "
+            f"{counted(rules.n_bounds, 'bound')}"
+        )
+        if not self.has_verdict:
+            return text
+        if summary.kinds:
+            return figures_in_words(summary)
+        text += f", {summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+        if rules.routing:
+            routed, assigned = routed_and_assigned(summary)
+            text += f" (routed {routed}, assigned {assigned})"
+        if summary.floor_reached:
+            return text
+        return f"{text}: the floor of {floor_in_words(summary.min_score)} is not reached"
 
     def view(self, group: Group) -> RuleView:
         assert group.number is not None
@@ -122,6 +162,6 @@ class Now:
         return found[-1] if found else self.state.rules.get(key)
 
 
-def said_by(rule: Mapping[str, Any]) -> str:
+def said_by(rule: Document) -> str:
     """What a rule of a rules file says, without the counts that belong to other rows."""
     return json.dumps([rule["label"], rule["clauses"]], sort_keys=True)

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import uvicorn
+
 from stair.errors import StairError, option
 from stair.review.app import make_app
+from stair.review.connections import Server
 from stair.review.desk import Desk
 from stair.review.guard import SERVER, Guard, new_token
 
@@ -59,10 +62,6 @@ def serve(
 
     `begin` is called when there is a place to listen at: no work is started for nothing.
     """
-    import uvicorn
-
-    from stair.review.connections import Server
-
     listening = _listen(host, port)
     place = Place(host, listening.getsockname()[1], token or new_token())
     app = Guard(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, from_json, to_json
 from stair.intake import Given
@@ -36,13 +37,12 @@ from stair.review.judged import (
 )
 from stair.review.log import Event, State, Verdict, carried
 from stair.review.remembered import to_remember, with_remembered
-from stair.review.revision import Edit, Frontier, Group, Now, Revision, said_by
+from stair.review.revision import Document, Edit, Frontier, Group, Now, Revision, said_by
 from stair.review.rows import Rows
 from stair.review.settings import check_settings, learner
 from stair.review.store import Store
-from stair.rules.agreement import predicted_classes
 from stair.rules.clauses import Clause
-from stair.rules.objective import score_of_classes
+from stair.rules.counted import count
 from stair.rules.rule_set import Rule, RuleSet
 from stair.summary import Summary, summary_of
 
@@ -89,7 +89,7 @@ class Review:
         said = self._said(event)
         return Group(key, None, event.text, said.label, said.rows, is_judged=True)
 
-    def can_go_on(self, request: Mapping[str, Any]) -> bool:
+    def can_go_on(self, request: Document) -> bool:
         """Whether the rules in the store are those that this request led to."""
         last = self.store.state().rule_set
         return last is not None and self._payload(last)["request"] == dict(request)
@@ -172,9 +172,7 @@ class Review:
             summary = with_remembered(summary, remembered, payload["rules"])
         return self._revised(event, summary, given, payload)
 
-    def _revised(
-        self, event: Event, summary: Summary, given: Given, payload: Mapping[str, Any]
-    ) -> Revision:
+    def _revised(self, event: Event, summary: Summary, given: Given, payload: Document) -> Revision:
         groups = self._groups_of(summary.rules, given, payload["rules"]["rules"])
         said = {said_by(edit["after"]) for edit in payload["edits"]}
         return Revision(
@@ -194,7 +192,7 @@ class Review:
         )  # fmt: skip
 
     def _groups_of(
-        self, rules: RuleSet, labelled: Given, texts: Sequence[Mapping[str, Any]]
+        self, rules: RuleSet, labelled: Given, texts: Sequence[Document]
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
@@ -286,7 +284,7 @@ class Review:
             self._decoded[event] = Said(verdict, group.rows, group.label, note)
         return event
 
-    def notes(self, now: Now) -> NDArray[Any]:
+    def notes(self, now: Now) -> Array:
         """The note of each row of the table, also where it was given for a rule that is gone."""
         said = [self._said(event) for event in sorted(now.state.rules.values(), key=_by_id)]
         single = {row: event.note for row, event in now.state.rows.items()}
@@ -306,7 +304,7 @@ class Review:
         )
 
     def learn(
-        self, who: str, request: Mapping[str, Any], settings: Mapping[str, Any], say: Say,
+        self, who: str, request: Document, settings: Document, say: Say,
         *, relearn: bool = False,
     ) -> Revision:  # fmt: skip
         """Rules by these settings, from the present labels or from the verdicts so far."""
@@ -325,7 +323,7 @@ class Review:
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
 
-    def load(self, who: str, request: Mapping[str, Any], saved: Rulebook) -> Revision:
+    def load(self, who: str, request: Document, saved: Rulebook) -> Revision:
         """Rules from a file."""
         facts = saved.facts
         settings = {"max_rule_length": 10, **facts.get("settings", {}),
@@ -396,7 +394,7 @@ class Review:
         return with_own_scores(changed, given)
 
     def _put_learned(
-        self, who: str, cause: str, request: Mapping[str, Any], summary: Summary, given: Given,
+        self, who: str, cause: str, request: Document, summary: Summary, given: Given,
         learned_from: int,
     ) -> Revision:  # fmt: skip
         """New rules. What a person changed in one of them before, by hand, is changed again."""
@@ -419,7 +417,7 @@ class Review:
         return self._put(who, cause, request, summary, given, learned_from, edits)
 
     def _put(
-        self, who: str, cause: str, request: Mapping[str, Any], summary: Summary, given: Given,
+        self, who: str, cause: str, request: Document, summary: Summary, given: Given,
         learned_from: int, edits: Sequence[Edit],
     ) -> Revision:  # fmt: skip
         payload = {
@@ -444,7 +442,7 @@ class Review:
 
     # --- length against score -----------------------------------------------------------------
 
-    def find_frontier(self, settings: Mapping[str, Any], say: Say) -> None:
+    def find_frontier(self, settings: Document, say: Say) -> None:
         """Rules for several floors, with little effort; each point is shown when it is there."""
         given = self._relabelled(self._labels_in_use(self.store.state()))
         method, longest = str(settings["method"]), int(settings["max_rule_length"])
@@ -479,6 +477,5 @@ def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
     """
     if not rules.routing:
         return rules
-    predicted = predicted_classes(rules, given.values)
-    score = score_of_classes(predicted, given.codes, given.verdict.positive)
+    score = count(rules, given.values, given.codes).score
     return replace(rules, routing=replace(rules.routing, routed=score, assigned=score))

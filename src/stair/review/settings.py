@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stair.errors import StairError
 from stair.intake import Given
 from stair.learn.learner import Learner
 from stair.learn.method import Method
 from stair.learn.methods import METHODS, method_of, settings_of
 from stair.review.jobs import Say
+from stair.review.revision import Document
 
 
-def learner(given: Given, settings: Mapping[str, Any], say: Say) -> Learner:
+def learner(given: Given, settings: Document, say: Say) -> Learner:
     """The learner that these settings describe; those that are not named have their defaults."""
     return Learner(method_in(settings), given.schema, given.verdict, say)
 
 
-def method_in(settings: Mapping[str, Any]) -> Method:
+def method_in(settings: Document) -> Method:
     """The method that these settings describe. What belongs to another one is passed over."""
     name = settings.get("method")
     if name not in METHODS:
@@ -30,7 +28,7 @@ def method_in(settings: Mapping[str, Any]) -> Method:
         raise StairError(f"the rules have a setting that they cannot have: {error}") from error
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
+def check_settings(settings: Document) -> None:
     """Refuse what no rules can be learned with."""
     for name in ("method", "min_score", "max_rule_length"):
         if name not in settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from stair.data import read
 from stair.errors import StairError
@@ -13,6 +13,7 @@ from stair.learn.table import choose_fields
 from stair.review.desk import Wanted
 from stair.verdict.labels import read_labels
 
+Form: TypeAlias = dict[str, list[str]]
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
 
 
@@ -34,44 +35,52 @@ def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]
     return found, frame.n_rows, guess
 
 
-def wanted_of(path: Path, form: dict[str, list[str]]) -> Wanted:
+def wanted_of(path: Path, form: Form) -> Wanted:
     """What a filled form asks for."""
 
-    def one(name: str) -> str:
-        return next(iter(form.get(name, ())), "")
-
-    by = one("by")
+    by = first(form, "by")
     columns, used = form.get("column", []), set(form.get("use", []))
-    label = one("label") if by == "label" else None
+    label = first(form, "label") if by == "label" else None
     unused = tuple(name for name in columns if name not in used and name != label)
     if columns and len(unused) == len([c for c in columns if c != label]):
         raise StairError("no column is ticked; the rules need at least one to speak of")
     return Wanted(
         path,
         label=label or None,
-        detector=(one("detector") or None) if by == "detector" else None,
-        contamination=_share(one("contamination")) if by == "detector" else None,
+        detector=(first(form, "detector") or None) if by == "detector" else None,
+        contamination=_share(first(form, "contamination")) if by == "detector" else None,
         exclude=unused,
-        method=one("method") or "distilled",
-        min_score=_number(one("floor") or "0.8", "floor"),
-        max_rule_length=int(_number(one("longest") or "10", "longest rule")),
+        method=first(form, "method") or "distilled",
+        min_score=number(first(form, "floor") or "0.8", "floor"),
+        max_rule_length=int(number(first(form, "longest") or "10", "longest rule")),
     ).check()
 
 
-def _number(text: str, what: str) -> float:
-    number = math.nan
+def first(form: Form, name: str) -> str:
+    """The value of a field, empty where there is none."""
+    return next(iter(form.get(name, ())), "")
+
+
+def whole(text: str, what: str) -> int:
+    if not text.isdecimal() or len(text) > 12:
+        raise StairError(f'{what} is "{text[:40]}"; expected a whole number')
+    return int(text)
+
+
+def number(text: str, what: str) -> float:
+    found = math.nan
     with contextlib.suppress(ValueError):
-        number = float(text)
-    if not math.isfinite(number):
+        found = float(text)
+    if not math.isfinite(found):
         raise StairError(f'the {what} is "{text[:40]}"; expected a number')
-    return number
+    return found
 
 
 def _share(text: str) -> float | None:
     """The share of rows to call outliers, given in percent."""
     if not text:
         return None
-    share = _number(text, "share of outliers") / 100
+    share = number(text, "share of outliers") / 100
     if not 0 < share <= 0.5:
         raise StairError(f"{text[:40]} percent of the rows as outliers; expected up to 50")
     return share

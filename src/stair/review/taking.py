@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import tempfile
+from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from stair.data import write_table
+from stair.data.frame import Array
 from stair.errors import StairError
 from stair.export.json import Rulebook, from_json, to_json
 from stair.export.kinds import export
@@ -32,7 +33,7 @@ NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.A)
 MOST_DETAILED: Final = 60  # rules of the report that have histograms
 
 
-def labelled(review: Review, now: Now, *, is_text: bool = False) -> dict[str, NDArray[Any]]:
+def labelled(review: Review, now: Now, *, is_text: bool = False) -> dict[str, Array]:
     """The table with the detector's verdict, the rule that matches and what the person said.
 
     `is_text` where it is for a file that has no types, as CSV.
@@ -59,7 +60,7 @@ def labelled(review: Review, now: Now, *, is_text: bool = False) -> dict[str, ND
     return table
 
 
-def _harmless(values: NDArray[Any]) -> NDArray[Any]:
+def _harmless(values: Array) -> Array:
     """Our own words for a file that a spreadsheet opens: what it would take for a formula is text.
 
     The table's own columns stay as they are: they are not ours to change.
@@ -126,7 +127,7 @@ def report(review: Review, now: Now) -> Response:
         now=now,
         judged=now.judged,
         names=pages.names_of(now.revision.finds_outliers),
-        headline=pages.headline(now),
+        headline=now.revision.headline,
         effort=pages.effort(now),
         side=pages.side_of(review, now),
         counts=[(word, now.judged.count(code)) for code, word in enumerate(WORDS) if code],
@@ -139,8 +140,6 @@ def report(review: Review, now: Now) -> Response:
 
 
 def source_of(name: str) -> str:
-    from importlib import resources
-
     return resources.files("stair.review").joinpath("templates", name).read_text("utf-8")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,71 +11,22 @@ from numpy.typing import NDArray
 
 from stair.data import from_object, read
 from stair.errors import StairError, no_such_column
-from stair.rules.objective import f1
+from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
 from stair.rules.schema import Values
 from stair.verdict.codebook import Codebook
 from stair.verdict.labels import read_labels
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Of the rows that are said to be of a class, those that are; and all that there are."""
-
-    rows: int
-    hits: int
-    total: int
-
-    @property
-    def precision(self) -> float:
-        return self.hits / self.rows if self.rows else math.nan
-
-    @property
-    def recall(self) -> float:
-        return self.hits / self.total if self.total else math.nan
-
-    @property
-    def f1(self) -> float:
-        return f1(self.hits, self.rows, self.total)
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """All rules together, for each class that they speak of; each rule; and the share of rows that
-    get their own class."""
-
-    classes: dict[Label, Figures]
-    rules: tuple[Figures, ...]
-    accuracy: float
-    n_rows: int
-
-
-def agreement_of(rules: RuleSet, values: Values, codes: NDArray[np.int32]) -> Agreement:
-    """On rows with these classes; those without a label (−1) are left out."""
-    labelled = codes >= 0
-    predicted, covered = predicted_classes(rules, values)[labelled], rules.covers(values)[labelled]
-    codes = codes[labelled]
-
-    def figures(said: NDArray[np.bool_], label: Label) -> Figures:
-        is_own = codes == rules.classes.index(label)
-        return Figures(int(said.sum()), int((said & is_own).sum()), int(is_own.sum()))
-
-    told = [rules.positive] if rules.positive is not None else [
-        label for label in rules.classes if label != rules.default
-    ]  # fmt: skip
-    return Agreement(
-        {label: figures(predicted == rules.classes.index(label), label) for label in told},
-        tuple(figures(rows, rule.label) for rows, rule in zip(covered.T, rules, strict=True)),
-        float((predicted == codes).mean()) if len(codes) else math.nan,
-        len(codes),
-    )
-
-
 def predicted_classes(rules: RuleSet, values: Values) -> NDArray[np.intp]:
     """The class index of each row by the rules."""
+    return classes_of(rules, rules.assign(values))
+
+
+def classes_of(rules: RuleSet, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The class index of each rule number (from 0), where −1 stands for the default."""
     labels = [rules.classes.index(rule.label) for rule in rules.rules]
-    places = np.array([*labels, rules.classes.index(rules.default)])
-    predicted: NDArray[np.intp] = places[rules.assign(values)]
+    predicted: NDArray[np.intp] = np.array([*labels, rules.classes.index(rules.default)])[numbers]
     return predicted
 
 
@@ -138,7 +87,7 @@ def score_on(
     values = rules.read(table)
     if len(codes) != values.n_rows:
         raise StairError(f"y has {len(codes):,} values, but there are {values.n_rows:,} rows")
-    found = agreement_of(rules, values, codes)
+    found = count(rules, values, codes)
     if kinds:
-        return {label: found.classes[label].f1 for label in kinds}
-    return found.accuracy if rules.positive is None else found.classes[rules.positive].f1
+        return {label: found.of_labels[label].f1 for label in kinds}
+    return found.accuracy if found.positive is None else found.score

@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.rules.match import first_covering
+
 # Keys are counted where there are few possible ones, and sorted where there are more.
 FEW_KEYS: Final = 1 << 20
 
@@ -50,9 +52,7 @@ class Groups:
 
     def first(self) -> NDArray[np.intp]:
         """The number of the first rule that covers each group, or −1."""
-        if not self.covered.shape[1]:
-            return np.full(len(self.classes), -1, np.intp)
-        return np.where(self.covered.any(axis=1), self.covered.argmax(axis=1), -1)
+        return first_covering(self.covered)
 
     def given(self, labels: Sequence[int], default: int) -> NDArray[np.intp]:
         """The class of each group by rules with these labels; the first that covers it decides."""

@@ -75,6 +75,13 @@ def first_of(bits: Bits) -> NDArray[np.intp]:
     return result
 
 
+def first_covering(covered: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The same from a (rows × rules) matrix of what covers what."""
+    if not covered.shape[1]:
+        return np.full(len(covered), -1, np.intp)
+    return np.where(covered.any(axis=1), covered.argmax(axis=1), -1)
+
+
 def all_matches(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.bool_]:
     """A (rows × rules) matrix of what covers what."""
     result = np.empty((n_rows, len(rules)), dtype=np.bool_)

@@ -36,7 +36,7 @@ from stair.scale.profile import NEVER, Profile, called, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
 from stair.verdict.codebook import Codebook
-from stair.verdict.labels import Labels, outlier_of_two, read_labels
+from stair.verdict.labels import Verdict, outlier_among, read_labels
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 
@@ -141,7 +141,7 @@ def _named(
     return Categories(name, attribute, tuple(ordered[k] for k in own), has_others=True), ordered
 
 
-def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any, ...]]:
+def read_verdict(profile: Profile, options: Options) -> tuple[Verdict, tuple[Any, ...]]:
     """The labels of the different values of a column, and those values."""
     name = options.label
     if not profile.n_rows:
@@ -166,28 +166,18 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Labels, tuple[Any,
     return verdict, stored
 
 
-def _labels_as_they_are(values: list[Any], counts: Sequence[int], options: Options) -> Labels:
+def _labels_as_they_are(values: list[Any], counts: Sequence[int], options: Options) -> Verdict:
     """Classes in order, as they are."""
     if None in values:
         raise StairError(f'some labels in "{options.label}" are missing; leave those rows out')
     order = sorted(values, key=value_order)
-    if len(order) < 2:
-        raise StairError(
-            f"y has only one class ({order[0]}), so there is nothing to tell apart; rules need at "
-            "least two classes"
-        )
-    positive: int | None = None
-    notes: tuple[str, ...] = ()
-    if options.positive is None and len(order) == 2:
-        in_order = [counts[values.index(value)] for value in order]
-        positive, guess = outlier_of_two(order, in_order, name="y", setting="pos_label")
-        notes = (guess,) if guess else ()
-    elif options.positive is not None:
-        if options.positive not in order or len(order) > 2:
-            raise StairError(f"pos_label={options.positive!r} needs two classes, y has {order}")
-        positive = order.index(options.positive)
+    in_order = [counts[values.index(value)] for value in order]
+    positive, guess = outlier_among(
+        order, in_order, options.positive, name="y", setting="pos_label"
+    )
+    notes = (guess,) if guess else ()
     codes = np.array([order.index(value) for value in values], dtype=np.int32)
-    return Labels(codes, tuple(order), positive, options.label, notes)
+    return Verdict(codes, tuple(order), positive, options.label, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,7 +249,7 @@ class Plan:
     """What the first look at a table has found: how its rows become codes and classes."""
 
     coder: Coder
-    verdict: Labels  # of the label's different values
+    verdict: Verdict  # of the label's different values
     left_out: dict[str, str]
     names: tuple[str, ...]
     source: str

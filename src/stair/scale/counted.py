@@ -14,22 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError
-from stair.evidence.of_rules import Rest
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, join_kinds
 from stair.learn.method import most_further
 from stair.learn.validation import Check, check_of
+from stair.rules.counted import counted_of
 from stair.rules.groups import Groups
-from stair.rules.objective import f1, score_of_classes
+from stair.rules.objective import f1
 from stair.rules.rule_set import Label, Rule, RuleSet
 from stair.rules.schema import Schema
 from stair.scale.census import Census, worded
 from stair.scale.coding import Coder
 from stair.scale.draw import ONE_FOLD, Folds
 from stair.scale.rules import Learned
-from stair.scale.sample import evidence_from
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +37,7 @@ class About:
 
     schema: Schema
     coder: Coder
-    verdict: Labels
+    verdict: Verdict
     default: int  # the class of a row that no rule covers
 
     @property
@@ -105,43 +104,27 @@ def figures_of(
         )
     )  # fmt: skip
     groups = census.table()
-    counted = [rows_and_hits(groups, k, about.place(rule)) for k, rule in enumerate(shown)]
-    if counted != [each for chosen in found for each in chosen.seen]:
+    again = [rows_and_hits(groups, k, about.place(rule)) for k, rule in enumerate(shown)]
+    if again != [each for chosen in found for each in chosen.seen]:
         raise StairError("two passes over the data disagree; was it changed meanwhile? Run again")
     rules, kinds = _in_one_set(found, shown, groups, about, floor)
     number = {(rule.clauses, rule.label): k for k, rule in enumerate(shown)}
     numbers = [number[rule.clauses, rule.label] for rule in rules]
-    own, totals = groups.with_rules(numbers), groups.totals(n_classes)
-    first, given = own.first(), own.given(list(map(about.place, rules)), about.default)
-    decides = own.covered
-    if kinds:  # then which rule is the first matters
-        decides = decides & (first[:, None] == np.arange(len(rules)))
-    alone = own.covered & (own.covered.sum(axis=1) == 1)[:, None]
+    own = groups.with_rules(numbers)
     starts = np.cumsum([0, *(len(rule.clauses) for rule in shown)])
     by_clause = [census.by_clause[starts[k] : starts[k + 1]] for k in numbers]
-    positive = about.verdict.positive
-    evidence = evidence_from(
-        rules,
-        own.by_class_and_rule(decides, n_classes),
-        np.concatenate([*by_clause, census.by_clause[:0]]),
-        own.by_class_and_rule(alone, n_classes),
-        totals,
-        positive,
-    )
+    counted = counted_of(rules, own, np.concatenate([*by_clause, census.by_clause[:0]]))
     further = most_further(_further(found, len(shown), groups, about))
-    score = min((kind.score for kind in kinds), default=0.0)
-    if not kinds:
-        score = score_of_classes(given, own.classes, positive, own.counts)
+    score = min((kind.score for kind in kinds), default=0.0) if kinds else counted.score
     check: Check | str = aside.why_not
     if aside.rules:
         of_kinds = [about.classes.index(kind.label) for kind in kinds]
         check = _check(aside, len(shown) + len(more), numbers, of_kinds, census, about)
-    rest = own.by_class(first < 0, n_classes)
-    is_missed = np.isin(own.classes, list(about.wanted)) & (given == about.default)
     return Learned(
-        rules, (), score, evidence, (),
-        missed=int(own.counts[is_missed].sum()),
-        rest=Rest(int(rest.sum()), int(rest[about.default])),
+        # Which rule is the first matters where there are several kinds.
+        rules, (), score, counted.evidence(decided=bool(kinds)), (),
+        missed=counted.unexplained if about.wanted else 0,
+        rest=counted.rest,
         check=check,
         kinds=kinds,
         further=further,

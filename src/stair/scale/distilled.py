@@ -43,7 +43,7 @@ from stair.scale.options import Options
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.scale.sample import IN_A_SAMPLE, fields_of, known_verdict
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 # So many rounds at most, and so many in a row without a better score.
 ROUNDS: Final = 8
@@ -139,9 +139,9 @@ class _Learning:
 
     rows: Rows
     options: Options
-    learner: Callable[[Schema, Labels], Learner]
+    learner: Callable[[Schema, Verdict], Learner]
     method: DistilledMethod
-    verdict: Labels
+    verdict: Verdict
     coder: Coder
     totals: NDArray[np.int64]  # rows of each class
     default: int  # the class of a row that no rule covers
@@ -346,7 +346,7 @@ class _Learning:
 def distill_rows(
     rows: Rows,
     options: Options,
-    learner: Callable[[Schema, Labels], Learner],
+    learner: Callable[[Schema, Verdict], Learner],
     most: int,
     seed: int,
     validate: int | None,

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from stair.data.arrays import exact_numbers
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
-from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import copy_in_words, named_by, stretches_in, too_good
 from stair.evidence.tallies import Tally
 from stair.learn.distill import Further
@@ -30,13 +29,13 @@ from stair.learn.validation import Check
 from stair.progress import Progress
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
-from stair.rules.groups import Groups, groups_apart
-from stair.rules.objective import Counts, score_of
+from stair.rules.counted import Rest, RuleEvidence, counted_of, groups_of_disjoint
+from stair.rules.objective import Counts
 from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
 from stair.scale.coding import Coded
 from stair.scale.draw import CodeSample
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,30 +110,20 @@ def learn_rules(
     rules = rule_set_of(
         leaves, coded.classes, coded.schema(whole), growth.root.label, coded.positive
     )
-    score = score_of(zip([n.label for n in nodes], counts, strict=True), coded.totals,
-                     coded.positive)  # fmt: skip
     tallies = _tallies(rules, coded, whole)
-    evidence = _evidence(rules, coded, tallies)
+    groups = groups_of_disjoint(rules)
+    counted = counted_of(rules, groups, _met_by_clause(rules, tallies))
+    evidence = counted.evidence()
     depth = max(map(_depth, nodes))
-    missed = 0
-    if coded.positive is not None:
-        found_ones = sum(each.hits for each in evidence if each.rule.label == rules.positive)
-        missed = coded.totals[coded.positive] - found_ones
+    missed = 0 if coded.positive is None else counted.unexplained
     passes = (*found.passes, last)
     wanted = {} if coded.positive is None else {coded.positive: "the outliers"}
     return Learned(
-        rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed, tallies=tallies,
+        rules, tuple(growth.steps), counted.score, evidence, passes, depth, missed=missed,
+        tallies=tallies,
         suspects=_suspects(rules, evidence, coded, whole, wanted),
-        frontier=frontier_of(rules, apart(rules), wanted),
+        frontier=frontier_of(rules, groups, wanted),
     )  # fmt: skip
-
-
-def apart(rules: RuleSet) -> Groups:
-    """The rows by what covers them, of rules that do not overlap."""
-    counts = [[round(n) for _, n in rule.counts] for rule in rules]
-    shape = (-1, len(rules.classes))
-    totals = np.array([round(n) for n in rules.totals], dtype=np.int64)
-    return groups_apart(np.array(counts, dtype=np.int64).reshape(shape), totals)
 
 
 def _suspects(
@@ -175,7 +164,7 @@ def check_by_codes(
     drawn: CodeSample,
     coded: Coded,
     learned: Learned,
-    learner: Callable[[Schema, Labels], Learner],
+    learner: Callable[[Schema, Verdict], Learner],
     validate: int | None,
 ) -> tuple[Coded, Learned]:
     """Whether rules that were learned from all rows hold, by folds of rows drawn from their codes.
@@ -195,7 +184,7 @@ def check_by_codes(
         },
         len(codes),
     )
-    labels = Labels(codes, coded.classes, coded.positive, coded.meaning)
+    labels = Verdict(codes, coded.classes, coded.positive, coded.meaning)
     made = Made(learned.rules, learned.trace)
     check = check_rules(learner(learned.rules.schema, labels), made, values, codes, validate)
     if not isinstance(check, str) and len(codes) < sum(coded.totals):
@@ -247,24 +236,11 @@ def _tally(column: Column, counts: Counts) -> Tally:
     return Tally(values, counts, exact=exact)
 
 
-def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[RuleEvidence, ...]:
-    """What speaks for the rules. A clause is about one column, so the counts of all rows by that
-    column's codes say how many rows meet it."""
-    totals = np.array(coded.totals)
-    found = []
-    for rule in rules.rules:
-        place = coded.classes.index(rule.label)
-        counts = np.array([count for _, count in rule.counts])
-        clauses = tuple(
-            clause_evidence(
-                clause, _met(clause, tallies[clause.feature]), totals, place, coded.positive
-            )
-            for clause in rule.clauses
-        )
-        share = float(counts[place] / totals[place]) if totals[place] else float("nan")
-        hits = int(counts[place])
-        found.append(RuleEvidence(rule, int(counts.sum()), hits, share, hits, clauses))
-    return tuple(found)
+def _met_by_clause(rules: RuleSet, tallies: dict[str, Tally]) -> NDArray[np.int64]:
+    """A clause is about one column, so the counts of all rows by that column's codes say how many
+    rows meet it."""
+    met = [_met(clause, tallies[clause.feature]) for rule in rules for clause in rule.clauses]
+    return np.array(met, dtype=np.int64).reshape(-1, len(rules.classes))
 
 
 def _met(clause: Clause, tally: Tally) -> NDArray[np.int64]:

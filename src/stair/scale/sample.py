@@ -6,7 +6,6 @@ Whatever is said of the rules in the end, score and evidence, comes from the pas
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -17,16 +16,14 @@ from numpy.typing import NDArray
 from stair.data.conversion import zone_of_column
 from stair.data.frame import Frame
 from stair.errors import StairError, option
-from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import suspects_of
 from stair.learn.frontier import frontier_of
 from stair.learn.learner import Learner, check_rules
 from stair.learn.table import choose_fields, notes_on_parts, read_to_learn
 from stair.progress import Progress
-from stair.rules.agreement import predicted_classes
+from stair.rules.counted import Counted, count
 from stair.rules.groups import groups_apart
-from stair.rules.objective import f1
-from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field, Schema
 from stair.scale.census import as_learned, typed, worded
 from stair.scale.coding import Coded, Coder, Coding, read_verdict
@@ -35,7 +32,7 @@ from stair.scale.options import Options
 from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 IN_A_SAMPLE: Final = "in every row of a sample"
 
@@ -47,11 +44,8 @@ class Judge:
     rules: RuleSet
     coder: Coder
 
-    def __call__(self, batch: Batch) -> tuple[NDArray[np.int64], ...]:
-        """Class counts: of each rule, of each clause of each rule, of each predicted class, of the
-        rows that one rule alone covers, and of those that none does. And the fractions in columns
-        that were whole in the sample."""
-        n_classes = len(self.rules.classes)
+    def __call__(self, batch: Batch) -> tuple[Counted, NDArray[np.int64]]:
+        """The counts, and of each field the fractions in a column that was whole in the sample."""
         classes = self.coder.classes_of(batch)
         known = np.flatnonzero(classes >= 0)
         classes = classes[known]
@@ -60,27 +54,8 @@ class Judge:
             for f in self.rules.schema.fields
         }
         values = self.rules.schema.read(Frame(columns, len(known), types=batch.types))
-        covered = self.rules.covers(values)
-        by_rule = [np.bincount(classes[rows], minlength=n_classes) for rows in covered.T]
-        times = covered.sum(axis=1)
-        alone = [
-            np.bincount(classes[rows & (times == 1)], minlength=n_classes) for rows in covered.T
-        ]
-        by_clause = [
-            np.bincount(classes[clause.covers(values[clause.feature])], minlength=n_classes)
-            for rule in self.rules.rules
-            for clause in rule.clauses
-        ]
-        place = predicted_classes(self.rules, values) * n_classes + classes
-        predicted = np.bincount(place, minlength=n_classes * n_classes)
-        return (
-            np.array(by_rule, dtype=np.int64).reshape(-1, n_classes),
-            np.array(by_clause, dtype=np.int64).reshape(-1, n_classes),
-            predicted.astype(np.int64).reshape(n_classes, n_classes),
-            np.array(alone, dtype=np.int64).reshape(-1, n_classes),
-            np.bincount(classes[times == 0], minlength=n_classes).astype(np.int64),
-            np.array([values.fractions.get(f.source, 0) for f in self.rules.schema.fields]),
-        )
+        fractions = [values.fractions.get(f.source, 0) for f in self.rules.schema.fields]
+        return count(self.rules, values, classes), np.array(fractions, dtype=np.int64)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +63,7 @@ class Judging:
     """A pass that counts rules."""
 
     judge: Judge
-    tallies: tuple[NDArray[np.int64], ...] | None = None
+    tallies: tuple[Counted, NDArray[np.int64]] | None = None
 
     def fresh(self) -> Judging:
         return Judging(self.judge)
@@ -100,13 +75,14 @@ class Judging:
         if other.tallies is not None:
             self._add(other.tallies)
 
-    def _add(self, tallies: tuple[NDArray[np.int64], ...]) -> None:
+    def _add(self, tallies: tuple[Counted, NDArray[np.int64]]) -> None:
         if self.tallies is not None:
-            tallies = tuple(a + b for a, b in zip(self.tallies, tallies, strict=True))
+            (one, some), (other, more) = self.tallies, tallies
+            tallies = one + other, some + more
         self.tallies = tallies
 
 
-def known_verdict(rows: Rows, options: Options) -> tuple[Labels, Coder, NDArray[np.int64]]:
+def known_verdict(rows: Rows, options: Options) -> tuple[Verdict, Coder, NDArray[np.int64]]:
     """The first pass: the classes of the label's values, what finds them in any part, and the rows
     of each class."""
     options.wanted(rows.names, rows.source)  # a name that is not there is said before all else
@@ -142,7 +118,7 @@ def fields_of(
 def learn_from_sample(
     rows: Rows,
     options: Options,
-    learner: Callable[[Schema, Labels], Learner],
+    learner: Callable[[Schema, Verdict], Learner],
     most: int,
     seed: int,
     validate: int | None,
@@ -171,19 +147,19 @@ def learn_from_sample(
     learn = learner(schema.remembering(values), labels)
     made = learn(values, codes)
     check = check_rules(learn, made, values, codes, validate)
-    counted = rows.gather(Judging(Judge(made.rules, coder)), wanted, "pass 3, counting the rules")
-    assert counted.tallies is not None
-    by_rule, by_clause, predicted, alone, rest, n_fractions = counted.tallies
-    totals = predicted.sum(axis=0)
+    judged = rows.gather(Judging(Judge(made.rules, coder)), wanted, "pass 3, counting the rules")
+    assert judged.tallies is not None
+    figures, n_fractions = judged.tallies
+    totals = figures.totals
     fractions = [f.name for f, n in zip(fields, n_fractions.tolist(), strict=True) if n]
     fields = typed(fields, fractions)
-    rules = recounted(made.rules, by_rule, totals)
+    rules = figures.recounted
     rules = dataclasses.replace(
         rules,
         rules=tuple(worded(rule, fractions) for rule in rules.rules),
         schema=dataclasses.replace(rules.schema, fields=typed(rules.schema.fields, fractions)),
     )
-    score = score_of_table(predicted, verdict.positive)
+    figures, score = dataclasses.replace(figures, rules=rules), figures.score
     note = f"learned from a random sample of {len(codes):,} rows; figures are from all rows"
     if rules.routing:
         rules = _with_partitions(rules, score)
@@ -195,28 +171,17 @@ def learn_from_sample(
         (*rows.notes, *on_parts, *values.notes, *verdict.notes, note), tuple(totals.tolist()),
         left_out, tuple(rows.names), rows.source, verdict.codebook,
     )  # fmt: skip
-    evidence = evidence_from(rules, by_rule, by_clause, alone, totals, verdict.positive)
-    missed = 0
-    if verdict.positive is not None:
-        missed = int(totals[verdict.positive] - predicted[verdict.positive, verdict.positive])
-    uncovered = Rest(int(rest.sum()), int(rest[rules.classes.index(rules.default)]))
+    evidence = figures.evidence()
+    missed = 0 if verdict.positive is None else figures.unexplained
     outliers = {} if verdict.positive is None else {verdict.positive: "the outliers"}
     return coded, Learned(
-        rules, made.trace, score, evidence, (), n_passes=3, missed=missed, rest=uncovered,
+        rules, made.trace, score, evidence, (), n_passes=3, missed=missed, rest=figures.rest,
         check=check,
         suspects=suspects_of(
             rules, evidence, values, codes, outliers, totals=totals, where=IN_A_SAMPLE
         ),
-        frontier=frontier_of(rules, groups_apart(by_rule, totals), outliers),
+        frontier=frontier_of(rules, groups_apart(figures.covered, totals), outliers),
     )  # fmt: skip
-
-
-def recounted(rules: RuleSet, by_rule: NDArray[np.int64], totals: NDArray[np.int64]) -> RuleSet:
-    counted = tuple(
-        Rule(rule.clauses, rule.label, tuple(zip(rules.classes, map(float, counts), strict=True)))
-        for rule, counts in zip(rules.rules, by_rule.tolist(), strict=True)
-    )
-    return dataclasses.replace(rules, rules=counted, totals=tuple(map(float, totals.tolist())))
 
 
 def _with_partitions(rules: RuleSet, score: float) -> RuleSet:
@@ -227,33 +192,3 @@ def _with_partitions(rules: RuleSet, score: float) -> RuleSet:
     )
     routing = dataclasses.replace(rules.routing, routed=score, partitions=partitions)
     return dataclasses.replace(rules, routing=routing)
-
-
-def score_of_table(predicted: NDArray[np.int64], positive: int | None) -> float:
-    if positive is None:
-        return float(np.trace(predicted) / predicted.sum())
-    hits = int(predicted[positive, positive])
-    return f1(hits, int(predicted[positive].sum()), int(predicted[:, positive].sum()))
-
-
-def evidence_from(
-    rules: RuleSet,
-    by_rule: NDArray[np.int64],
-    by_clause: NDArray[np.int64],
-    alone: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    positive: int | None,
-) -> tuple[RuleEvidence, ...]:
-    """What speaks for each rule, from the class counts of its rows, of those that meet each clause,
-    and of those that no other rule covers."""
-    found = []
-    met = iter(by_clause)
-    for rule, counts, only in zip(rules.rules, by_rule, alone, strict=True):
-        place = rules.classes.index(rule.label)
-        clauses = tuple(
-            clause_evidence(c, next(met), totals, place, positive) for c in rule.clauses
-        )
-        n_rows, hits = int(counts.sum()), int(counts[place])
-        share = hits / int(totals[place]) if totals[place] else math.nan
-        found.append(RuleEvidence(rule, n_rows, hits, share, int(only[place]), clauses))
-    return tuple(found)

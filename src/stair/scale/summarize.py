@@ -24,13 +24,16 @@ from stair.progress import Progress
 from stair.rules.schema import Schema
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
+from stair.scale.dask import FrameRows, code_frame, connected, open_frame
 from stair.scale.distilled import distill_rows
 from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
 from stair.scale.options import Options, check_room, rows_that_fit
+from stair.scale.parts import files_here, shared_folder
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned, check_by_codes, learn_rules
 from stair.scale.sample import learn_from_sample
+from stair.scale.spark import SparkRows, code_spark, open_spark
 from stair.scale.work import (
     BINS_ARE_THERE,
     CODES_ARE_THERE,
@@ -41,7 +44,7 @@ from stair.scale.work import (
     spill_folder,
     work_folder,
 )
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
@@ -86,7 +89,7 @@ def learn_large(
     )  # fmt: skip
     seed = seed_of(statement.random_state)
 
-    def learner(schema: Schema, verdict: Labels) -> Learner:
+    def learner(schema: Schema, verdict: Verdict) -> Learner:
         return Learner(method, schema, verdict, say, list_codes=False)
 
     if not isinstance(method, StairMethod) or method.refine:
@@ -164,9 +167,6 @@ def learn_from_frame(
 
     With a folder to work in, what an earlier run has done is found again.
     """
-    from stair.scale.dask import code_frame, connected, open_frame
-    from stair.scale.parts import files_here, shared_folder
-
     with connected(client) as cluster:
         frame, source = open_frame(data)
         files = None if work is None else files_here(data)
@@ -183,8 +183,6 @@ def learn_from_spark(
     data: Any, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
-    from stair.scale.spark import code_spark, open_spark
-
     coded, counter = code_spark(open_spark(data), options, say)
     try:
         learned = _by_level(counter, coded, method, COUNTS_ON_WORKERS, say)
@@ -216,14 +214,10 @@ def _opened(
 ) -> Iterator[tuple[Rows, int]]:
     """All rows, and how many of them may be held to learn from."""
     if isinstance(engine, Dask):
-        from stair.scale.dask import FrameRows, connected, open_frame
-
         with connected(engine.client) as cluster:
             yield FrameRows(*open_frame(data), cluster, say), engine.sample
         return
     if not isinstance(engine, DuckDB):
-        from stair.scale.spark import SparkRows, open_spark
-
         yield SparkRows(open_spark(data), say), engine.sample
         return
     _check_files(data)

@@ -31,7 +31,7 @@ from stair.rules.columns import ANY_SIDE, Binned, Categories, Column, Numbers, S
 from stair.rules.schema import Field
 from stair.scale.coding import Coded, Coder, Coding, Plan
 from stair.verdict.codebook import Codebook
-from stair.verdict.labels import Labels
+from stair.verdict.labels import Verdict
 
 BINS_ARE_THERE: Final = "the bins of an earlier run are there"
 CODES_ARE_THERE: Final = "the codes of an earlier run are there"
@@ -195,7 +195,7 @@ def load_plan(folder: Path) -> Plan | None:
         found = held["plan"]
         fields = tuple(Field(**each) for each in found["fields"])
         columns, edges = zip(*map(_column_from_json, found["columns"]), strict=True)
-        verdict = Labels(
+        verdict = Verdict(
             np.array(found["codes"], dtype=np.int32), tuple(found["classes"]),
             found["positive"], found["meaning"], tuple(found["notes"]),
             codebook=_codebook(found["codebook"]),

@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.errors import StairError
-from stair.verdict.labels import Labels, labels_from_scores
+from stair.errors import StairError, check_count
+from stair.verdict.labels import Verdict, labels_from_scores
 
 Matrix: TypeAlias = NDArray[np.float64]
 Scores: TypeAlias = NDArray[np.float64]
@@ -80,7 +80,7 @@ def find(
     contamination: float | None = None,
     random_state: RandomState = None,
     **params: Any,
-) -> Labels:
+) -> Verdict:
     """The rows with the highest scores by the detector of that name, as outliers.
 
     Nobody knows beforehand how many there are: without `contamination` it is a tenth, and a note
@@ -140,15 +140,10 @@ def _robustly_scaled(X: Matrix) -> Matrix:
     return np.asarray(np.clip(scaled, -1e60, 1e60))
 
 
-def _check_count(name: str, value: Any, low: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise StairError(f"{name}={value!r}; expected a whole number of at least {low}")
-    return int(value)
-
-
 def _sample(X: Matrix, seed: Seed, max_rows: int) -> Matrix:
     """At most so many rows, drawn at random and in their order."""
-    if len(X) <= _check_count("max_rows", max_rows, low=_FEWEST_ROWS):
+    check_count("max_rows", max_rows, _FEWEST_ROWS)
+    if len(X) <= max_rows:
         return X
     from sklearn.utils import check_random_state
 
@@ -162,7 +157,8 @@ def _lof(X: Matrix, _seed: Seed, n_neighbors: int = 20) -> Scores:
     """Local outlier factor: how much sparser a row's surroundings are than its neighbours'."""
     from sklearn.neighbors import LocalOutlierFactor
 
-    k = min(_check_count("n_neighbors", n_neighbors), len(X) - 1)
+    check_count("n_neighbors", n_neighbors, 1)
+    k = min(n_neighbors, len(X) - 1)
     detector = LocalOutlierFactor(n_neighbors=k).fit(_robustly_scaled(X))
     return np.asarray(-detector.negative_outlier_factor_, dtype=np.float64)
 
@@ -171,7 +167,8 @@ def _knn(X: Matrix, _seed: Seed, n_neighbors: int = 10) -> Scores:
     """The mean distance to the nearest other rows."""
     from sklearn.neighbors import NearestNeighbors
 
-    k = min(_check_count("n_neighbors", n_neighbors), len(X) - 1)
+    check_count("n_neighbors", n_neighbors, 1)
+    k = min(n_neighbors, len(X) - 1)
     distances, _ = NearestNeighbors(n_neighbors=k).fit(_robustly_scaled(X)).kneighbors()
     return np.asarray(distances.mean(axis=1), dtype=np.float64)
 
@@ -182,7 +179,7 @@ def _iforest(
     """Isolation forest: how few random cuts it takes to have a row alone."""
     from sklearn.ensemble import IsolationForest
 
-    _check_count("n_estimators", n_estimators)
+    check_count("n_estimators", n_estimators, 1)
     detector = IsolationForest(
         n_estimators=n_estimators, max_samples=max_samples, random_state=seed
     )
@@ -261,7 +258,7 @@ def _skewness(column: NDArray[np.float64]) -> float:
 
 def _hbos(X: Matrix, _seed: Seed, n_bins: int = 10) -> Scores:
     """Histograms: how sparse the bins are that a row falls into, relative to each column's peak."""
-    n_bins = _check_count("n_bins", n_bins, low=2)
+    check_count("n_bins", n_bins, 2)
     total = np.zeros(len(X))
     for column in X.T:
         low, width = column.min(), np.ptp(column)
@@ -305,13 +302,13 @@ def _pca(X: Matrix, _seed: Seed, n_components: int = 0) -> Scores:
     values, axes = np.linalg.eigh(away.T @ away / len(away))
     values, axes = values[::-1], axes[:, ::-1]
     counts = values > values[0] * len(values) * np.finfo(np.float64).eps
-    n_kept = _check_count("n_components", n_components, low=0)
-    if n_kept >= np.count_nonzero(counts) > 0:
+    check_count("n_components", n_components, 0)
+    if n_components >= np.count_nonzero(counts) > 0:
         raise StairError(
             f"n_components={n_components} leaves nothing to reconstruct; expected less than "
             f"{np.count_nonzero(counts)}, the number of axes along which X varies"
         )
-    counts[:n_kept] = False
+    counts[:n_components] = False
     return np.asarray((away @ axes[:, counts]) ** 2 @ (1.0 / values[counts]))
 
 

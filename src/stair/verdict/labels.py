@@ -1,6 +1,6 @@
 """What a detector says about each row, in one form whatever it was said in.
 
-Labels come as 0/1, as -1/+1, as words, as scores, or inside a fitted detector. The learner must
+Verdict come as 0/1, as -1/+1, as words, as scores, or inside a fitted detector. The learner must
 not care: the same verdict in another coding has to give the same rules. So every verdict becomes
 one code per row here, and what the codes meant is kept as a sentence for people.
 """
@@ -57,8 +57,8 @@ _LETTERS = ({"y", "n"}, {"t", "f"})  # only together: m and f mean something els
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """One label per row.
+class Verdict:
+    """A class per row, which of them is the outlier, and how that was read.
 
     `codes` points into `classes`, and is -1 where a row has no label. `positive` is the index of
     the outlier class, or None where there are more than two classes; `negative` is then the one
@@ -84,7 +84,7 @@ def read_labels(
     kinds: bool = False,
     name: str = "labels",
     counts: Sequence[int] | None = None,
-) -> Labels:
+) -> Verdict:
     """The labels in a column of any kind, however its two sides are written.
 
     Two values become inlier and outlier, so that 0/1 and "ok"/"fraud" lead to the same rules. Where
@@ -158,9 +158,9 @@ def read_labels(
             )
     if normal is not None:
         meaning = f"against {name} = {said(found[normal])}"
-        return Labels(rank[codes], classes, None, meaning, notes, int(rank[normal]), codebook)
+        return Verdict(rank[codes], classes, None, meaning, notes, int(rank[normal]), codebook)
     meaning = f"{name}, {len(classes)} classes"
-    return Labels(rank[codes], classes, None, meaning, notes, codebook=codebook)
+    return Verdict(rank[codes], classes, None, meaning, notes, codebook=codebook)
 
 
 def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | None:
@@ -173,7 +173,9 @@ def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | No
     return most[0] if 2 * frequency[most[0]] > frequency.sum() else None
 
 
-def labels_from_scores(scores: Any, contamination: float | None, *, name: str = "scores") -> Labels:
+def labels_from_scores(
+    scores: Any, contamination: float | None, *, name: str = "scores"
+) -> Verdict:
     """The rows with the highest scores as outliers: a share of them, or that many.
 
     A row is an outlier where its score is strictly above the highest one that does not count any
@@ -210,7 +212,7 @@ def labels_from_scores(scores: Any, contamination: float | None, *, name: str = 
             f"{n_rows(n_flagged)} instead of {wanted:,} count as outliers, because scores are tied "
             f"at {float(threshold):g}",
         )
-    return Labels(codes, TWO_CLASSES, 1, f"{name}, {said} with the highest scores", notes)
+    return Verdict(codes, TWO_CLASSES, 1, f"{name}, {said} with the highest scores", notes)
 
 
 def n_rows(n: int) -> str:
@@ -321,6 +323,30 @@ def outlier_of_two(
     )
 
 
+def outlier_among(
+    classes: Sequence[Any], counts: Sequence[float], chosen: Any, *, name: str, setting: str
+) -> tuple[int | None, str]:
+    """Where the outlier is among the classes of labels that stay as they are: the chosen one, or
+    one of two, with a sentence where that is a guess. Of more than two none is."""
+    if len(classes) < 2:
+        raise StairError(
+            f"{name} has only one class ({classes[0]}), so there is nothing to tell apart; rules "
+            "need at least two classes"
+        )
+    if chosen is None:
+        if len(classes) > 2:
+            return None, ""
+        return outlier_of_two(classes, counts, name=name, setting=setting)
+    if len(classes) > 2:
+        raise StairError(
+            f"{setting}={chosen!r} needs two classes, but {name} has {len(classes)}; leave it out "
+            "to score by accuracy"
+        )
+    if chosen not in classes:
+        raise StairError(f"{setting}={chosen!r} is not in {name}, which has {list(classes)}")
+    return classes.index(chosen), ""
+
+
 def _word(text: str) -> str:
     """The letters and digits alone, so that "Non-Fraud" and "nonfraud" are one word."""
     return "".join(c for c in text.casefold() if c.isalnum())
@@ -345,13 +371,13 @@ def _two_sided(
     meaning: str,
     notes: tuple[str, ...],
     others: int = 0,
-) -> Labels:
+) -> Verdict:
     """`others` is the side of values that are not among these, where these are more than two."""
     sides = np.where(codes < 0, -1, np.isin(codes, outliers)).astype(np.int32)
     inliers = [at for at in _sorted(found) if at not in outliers]
     values = tuple(tuple(found[at] for at in side) for side in (inliers, outliers))
     codebook = Codebook(values, others if len(found) > 2 else None)
-    return Labels(sides, TWO_CLASSES, 1, meaning, notes, codebook=codebook)
+    return Verdict(sides, TWO_CLASSES, 1, meaning, notes, codebook=codebook)
 
 
 # Scores

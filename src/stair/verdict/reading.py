@@ -19,7 +19,7 @@ from stair.verdict.codebook import distinct_values, folded, plain_values, said
 from stair.verdict.labels import (
     TWO_CLASSES,
     Flags,
-    Labels,
+    Verdict,
     labels_from_scores,
     n_rows,
     read_labels,
@@ -33,7 +33,7 @@ def labels_from_detector(
     *,
     contamination: float | None = None,
     columns: Sequence[str] | None = None,
-) -> Labels:
+) -> Verdict:
     """What a PyOD or scikit-learn detector, a clusterer or a function says about the rows of X.
 
     A fitted detector is asked, and one that is not fitted is copied and the copy fitted: the
@@ -59,7 +59,7 @@ def labels_from_detector(
     return _verdict(detector, _as_fitted(detector, matrix, columns), len(matrix), contamination)
 
 
-def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> Labels:
+def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
     """Ask the detector in the way that suits its kind."""
     name = _name_of(detector)
     if _is_pipeline(detector):
@@ -102,7 +102,7 @@ def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> L
 
 def _from_pyod(
     detector: Any, data: NDArray[np.float64], n: int, contamination: float | None
-) -> Labels:
+) -> Verdict:
     """PyOD's convention: higher scores are more outlying, and 1 is the outlier."""
     name = _name_of(detector)
     is_same = len(detector.decision_scores_) == n and not _saw_other_rows(detector, data)
@@ -117,7 +117,7 @@ def _from_pyod(
     return _flagged(flags, name, meaning)
 
 
-def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None) -> Labels:
+def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
     """scikit-learn's convention: lower scores are more outlying, and -1 is the outlier."""
     name = _name_of(detector)
     notes: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None)
     return replace(labels, notes=notes + labels.notes)
 
 
-def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None) -> Labels:
+def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
     """A clusterer that leaves rows out as noise, with the label -1, says that they are outliers."""
     name = _name_of(detector)
     if not hasattr(detector, "labels_"):
@@ -180,7 +180,7 @@ def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None
 
 def _from_function(
     function: Callable[[Any], Any], data: NDArray[np.float64], n: int, contamination: float | None
-) -> Labels:
+) -> Verdict:
     name = _name_of(function)
     result = function(data)
     what = f"what {name} returned"
@@ -202,7 +202,7 @@ def _from_function(
     return read_labels(items, name=name)
 
 
-def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...] = ()) -> Labels:
+def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
     n, n_flagged = len(flags), int(np.count_nonzero(flags))
     if n_flagged in (0, n):
         how_many = "none" if n_flagged == 0 else "all"
@@ -210,7 +210,7 @@ def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...
             f"{name} flags {how_many} of the {n_rows(n)}, so there is nothing to tell apart; set "
             f"it otherwise, or give {option('contamination')} to take the highest scores"
         )
-    return Labels(flags.astype(np.int32), TWO_CLASSES, 1, f"{name}, {meaning}", notes)
+    return Verdict(flags.astype(np.int32), TWO_CLASSES, 1, f"{name}, {meaning}", notes)
 
 
 def _minus_one(guess: Any, name: str) -> Flags:

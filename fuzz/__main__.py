@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--replay", type=Path, nargs="+", help="look at files of findings again")
     parser.add_argument("--mutations", type=int, help="damage so many rules files instead")
     parser.add_argument(
-        "--record", choices=("before", "after"), help=f"keep the figures in {RESULTS}"
+        "--record", choices=("before", "after", "since"), help=f"keep the figures in {RESULTS}"
     )
     chosen = parser.parse_args(arguments)
     if chosen.replay:

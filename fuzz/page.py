@@ -67,8 +67,9 @@ def in_words(run: Mapping[str, Any]) -> str:
     """How long a run was, and what it found."""
     n_found, n_kinds = sum(run["kinds"].values()), len(run["kinds"])
     found = f"{n_found:,} findings of {n_kinds:,} kinds" if n_found else "no findings"
-    minutes = run["seconds"] / 60
-    return f"{run['cases']:,} tables of seed {run['seed']} in {minutes:.0f} minutes, {found}."
+    found = "1 finding" if n_found == 1 else found
+    minutes, note = run["seconds"] / 60, f" {run['note']}" if "note" in run else ""
+    return f"{run['cases']:,} tables of seed {run['seed']} in {minutes:.0f} minutes, {found}.{note}"
 
 
 def asked_in_words(tallies: Mapping[str, int]) -> list[str]:
@@ -87,6 +88,7 @@ def render(results: Mapping[str, Any]) -> str:
         ("And after", earlier.get("after")),
         ("With zones, networks and several kinds of outlier, before", results.get("before")),
         ("After", results.get("after")),
+        ("And since", results.get("since")),
     ]
     parts = [f"{title}: {in_words(run)}" for title, run in told if run is not None]
     after = results.get("after") or results.get("before")

@@ -562,6 +562,17 @@ def test_codes_beyond_doubles_are_told_apart_in_code() -> None:
                 assert found == expected
 
 
+@pytest.mark.parametrize("write", [to_onnx, to_pmml])
+def test_a_code_at_the_edge_of_doubles_is_refused(write: Any) -> None:
+    """−2**53 − 1 is −2**53 as a double, so that a rule that names the one covered the other in
+    ONNX; as a bound it is exact."""
+    field = Field("port", "number", "port", type="whole")
+    for value in (-(2**53), 2**53):
+        with pytest.raises(StairError, match='compare "port" with'):
+            write(_one(Among("port", (5, value)), field))
+        write(_one(Interval("port", high=value), field))
+
+
 def test_polars_divides_and_does_not_multiply() -> None:
     """By a single number it multiplies with the inverse, which is another place in the last digit:
     a row in the very center of a partition went to another one."""

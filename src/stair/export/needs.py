@@ -91,9 +91,10 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
     whole = {field.name for field in rules.schema.fields if field.type == "whole"}
     space = rules.routing.space
     centers = [(d.feature, d.center) for d in space.dimensions if d.feature in whole]
-    for feature, value in (*bounds, *_named(rules), *centers):
-        if isinstance(value, int | float) and abs(value) > EXACT:
-            raise StairError(
-                f'the rules compare "{feature}" with {value}, and {what} cannot tell whole numbers '
-                "beyond 2**53 apart; use another kind of export"
-            )
+    # As a double 2**53 is its neighbour too: it may be a bound, but not a name.
+    named = [(f, v) for f, v in _named(rules) if isinstance(v, int | float) and abs(v) >= EXACT]
+    for feature, value in (*(each for each in (*bounds, *centers) if abs(each[1]) > EXACT), *named):
+        raise StairError(
+            f'the rules compare "{feature}" with {value}, and {what} cannot tell whole numbers '
+            "beyond 2**53 apart; use another kind of export"
+        )

@@ -79,8 +79,9 @@ def main() -> None:
 
 def learn(folder: str, work: str) -> dict[str, Any]:
     """One run of the engine duckdb, with the time of each pass."""
-    from stair.scale.options import Options, read_memory
-    from stair.scale.rules import Limits
+    from stair.engines.large import read_memory
+    from stair.learn.methods import StairMethod
+    from stair.scale.options import Options
     from stair.scale.summarize import learn_from_files
 
     marks: dict[str, float] = {}
@@ -90,7 +91,7 @@ def learn(folder: str, work: str) -> dict[str, Any]:
 
     started = time.perf_counter()
     coded, learned = learn_from_files(
-        folder, Options(LABEL), Limits(FLOOR, 10, None), read_memory("1GB"), work, say
+        folder, Options(LABEL), StairMethod(FLOOR), read_memory("1GB"), work, say
     )
     seconds = time.perf_counter() - started
     found = {frozenset(rule.clauses) for rule in learned.rules if rule.label == "outlier"}
@@ -137,13 +138,14 @@ def spoil(folder: str, path: str) -> dict[str, Any]:
 
 def deep(path: str, memory: str) -> dict[str, Any]:
     """As many rules as a total length of 1,500 allows."""
-    from stair.scale.options import Options, read_memory
-    from stair.scale.rules import Limits
+    from stair.engines.large import read_memory
+    from stair.learn.methods import StairMethod
+    from stair.scale.options import Options
     from stair.scale.summarize import learn_from_files
 
     started = time.perf_counter()
     _, learned = learn_from_files(
-        path, Options(LABEL), Limits(0.99, 6, 1500), read_memory(memory), None, lambda _: None
+        path, Options(LABEL), StairMethod(0.99, 6, 1500), read_memory(memory), None, lambda _: None
     )
     return {
         "memory": memory,
@@ -204,6 +206,7 @@ def dask(folder: str, what: str) -> dict[str, Any]:
     sys.path.insert(0, str(ROOT / "tests"))
     import stair
     from clusters import cluster
+    from stair.progress import telling
 
     with tempfile.TemporaryDirectory() as place, cluster(Path(place)) as processes:
         victims = {"worker killed": processes.workers[0], "scheduler killed": processes.scheduler}
@@ -224,10 +227,11 @@ def dask(folder: str, what: str) -> dict[str, Any]:
 
         started = time.perf_counter()
         try:
-            found = stair.summarize(
-                folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask",
-                client=processes.address, progress=say, work=work,
-            )  # fmt: skip
+            with telling(say):
+                found = stair.summarize(
+                    folder, labels=LABEL, method="stair", min_score=FLOOR,
+                    engine=stair.Dask(client=processes.address, work=work),
+                )  # fmt: skip
         except stair.StairError as error:
             now = time.perf_counter()
             return {
@@ -250,15 +254,17 @@ def dask(folder: str, what: str) -> dict[str, Any]:
 def die(folder: str, work: str, address: str) -> dict[str, Any]:
     """A run with a work folder that is killed after its second level."""
     import stair
+    from stair.progress import telling
 
     def say(message: str) -> None:
         if message.startswith("level 2"):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    stair.summarize(
-        folder, labels=LABEL, method="stair", min_score=FLOOR, engine="dask", client=address,
-        progress=say, work=work,
-    )  # fmt: skip
+    with telling(say):
+        stair.summarize(
+            folder, labels=LABEL, method="stair", min_score=FLOOR,
+            engine=stair.Dask(client=address, work=work),
+        )  # fmt: skip
     return {}
 
 

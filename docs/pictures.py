@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from stair import summarize
+from stair import DistilledStair, Source, summarize
 from stair.demo import payments
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -34,7 +34,11 @@ def main() -> None:
     if chromium is None:
         sys.exit("docs/pictures.py needs Chromium; install it, on Debian with apt-get")
     summary = summarize(
-        payments(), labels="flagged", min_score=0.9, max_rule_length=3, name="payments", validate=5
+        Source(payments(), name="payments"),
+        labels="flagged",
+        min_score=0.9,
+        validate=5,
+        method=DistilledStair(max_rule_length=3),
     )
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 FORMAT = "stair-fuzz"
@@ -53,12 +54,26 @@ class Table:
         return replace(self, columns=tuple(column.take(rows) for column in self.columns))
 
 
+# Words that are known to mean that nothing is wrong.
+NORMAL = ("BENIGN", 0)
+
+
+class Meaning(NamedTuple):
+    """The class of each row (None: no label), and which of them is that of the outliers; with
+    several kinds of outlier, which one is normal."""
+
+    truth: tuple[Any, ...]
+    outlier: Any = "outlier"
+    normal: Any = None
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is said about each row, how it is said, and what it means.
 
     `truth` has the class of each row, None where there is none; it is empty where a detector
-    decides. `outlier` is the class of the outliers, None with more than two classes.
+    decides. `outlier` is the class of the outliers, None with more than two classes. Of these
+    several may be said to be `positive`, or one to be `negative`.
     """
 
     kind: str
@@ -67,6 +82,28 @@ class Verdict:
     outlier: str | None = "outlier"
     contamination: float | int | None = None
     detector: str | None = None
+    positive: tuple[Any, ...] = ()
+    negative: Any = None
+
+    def meaning(self, method: str) -> Meaning:
+        """What it means to a method: only distilled rules tell kinds of outlier apart."""
+        if self.kind != "classes":
+            return Meaning(self.truth, self.outlier)
+        if self.positive:
+            return self._two_sided(self.positive)
+        if self.negative is not None and method != "distilled":
+            return self._two_sided(set(self.values) - {self.negative})
+        normal = self.negative
+        if normal is None and method == "distilled":
+            counts = Counter(self.values)
+            most = [v for v, n in counts.items() if n == max(counts.values())]
+            known = [v for v in most if v in NORMAL]
+            is_half = 2 * counts[most[0]] > len(self.values)
+            normal = known[0] if known else most[0] if is_half else None
+        return Meaning(self.values, None, normal)
+
+    def _two_sided(self, outliers: Collection[Any]) -> Meaning:
+        return Meaning(tuple("outlier" if v in outliers else "inlier" for v in self.values))
 
     def take(self, rows: Sequence[int]) -> Verdict:
         values = tuple(self.values[row] for row in rows) if self.values else ()
@@ -114,6 +151,8 @@ def case_to_json(case: Case, finding: dict[str, Any] | None = None) -> str:
             "outlier": case.verdict.outlier,
             "contamination": case.verdict.contamination,
             "detector": case.verdict.detector,
+            "positive": list(case.verdict.positive),
+            "negative": case.verdict.negative,
         },
         "table": _table_out(case.table),
         "new": _table_out(case.new),
@@ -138,6 +177,8 @@ def case_from_json(text: str) -> tuple[Case, dict[str, Any]]:
             verdict["outlier"],
             verdict["contamination"],
             verdict["detector"],
+            tuple(verdict.get("positive", ())),
+            verdict.get("negative"),
         ),
         _table_in(found["new"]),
         found["method"],

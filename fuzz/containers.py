@@ -330,6 +330,8 @@ def sqlite_table(table: Table, connection: sqlite3.Connection) -> None:
             return None
         if column.type == "whole":
             return value if -(2**63) <= value < 2**63 else str(value)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise NoSuchTableError("SQLite has no whole numbers beyond 64 bits beside others")
         if column.type == "duration":
             return value.total_seconds()
         if column.type == "decimal":

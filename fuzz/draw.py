@@ -27,9 +27,12 @@ NAMES = (
     "stair_label", "stair_partition", "stair_rule", "stair_distance_1", "STAIR_LABEL", "new\nline",
     "tab\t", "<b>&amp;", "😀", "שלום", "é", "e\u0301", "back\\slash", "`tick`", "[brackets]",
     "{braces}", "a;--b", "%s", "x" * 70, "y" * 300, "1", "0", "None", "label", "row", "df", "x1",
-    "pl", "_number", "place", "data", "partition", " lead", "\x1b[31mred",
+    "pl", "_number", "place", "data", "partition", " lead", "\x1b[31mred", "Dst Port", "Src IP",
+    "order id", "hour of a", "weekday of b", "a/24",
 )  # fmt: skip
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe")
+# Hours and weekdays are also asked for by a distance from UTC alone.
+CLOCKS = (*ZONES, "+05:30", "-03:00")
 NASTY_REALS = (
     0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e308, -1e308, 1.7976931348623157e308,
     2.0**53, 2.0**53 + 2, -(2.0**53), 0.1, 0.2, 0.30000000000000004, 0.3, 1e-9, 1 / 3, 3.4e38,
@@ -45,6 +48,12 @@ NASTY_TEXTS = (
     "it's", 'say "hi"', "a\nb", "a\r\nb", "tab\there", "\x01", "\x7f", "%_", "\\", "';--", "é",
     "e\u0301", "É", "İ", "ß", "SS", "a,b", "a;b", "true", "1", "1.0", "01", "-0", "1e3", "inf",
     "2024-01-01", "2024-02-30", "x" * 300, "<script>", "$1", "{0}", "\u2028", "\ufeff",
+)  # fmt: skip
+# What is nearly an IPv4 address, but none in its usual form.
+NO_ADDRESSES = (
+    "10.0.0.256", "10.0.0", "10.0.0.1.5", "010.0.0.1", "10.0.0.01", " 10.0.0.1", "10.0.0.1 ",
+    "10.0.0.1\n", "10.0.0.1:80", "10.0.0.1/8", "::1", "10.0..1", "-1.0.0.1", "１0.0.0.1", "",
+    "10.0.0.1e0", "300.1.1.1", "1.2.3.1000",
 )  # fmt: skip
 WORDS = (
     "refund of the order", "late delivery", "Payment", "payment", "card declined", "É", "naïve",
@@ -84,7 +93,7 @@ def draw_case(seed: int, number: int) -> Case:
     has_zone = any(c.type == "zoned" for c in table.columns)
     return Case(
         seed, number, table, verdict, new, method, "memory", kinds, parts, tuple(extras),
-        str(_choice(rng, ZONES)) if has_zone else None, windows,
+        str(_choice(rng, CLOCKS)) if has_zone else None, windows,
     )  # fmt: skip
 
 
@@ -180,6 +189,41 @@ def _whole(rng: Rng, n: int) -> tuple[str, Values]:
     return "whole", rng.integers(-high if rng.random() < 0.3 else 0, high, n).tolist()
 
 
+def _ports(rng: Rng, n: int) -> tuple[str, Values]:
+    """Whole numbers that are names: a few that are frequent, far apart from each other."""
+    if rng.random() < 0.2:
+        return "whole", _picked(rng, (2**53 + 1, 2**60, 2**60 + 1, 2**62 + 7, 5), n)
+    usual = _picked(rng, (22, 53, 80, 443, 3389, 8080, 50_000), n)
+    return "whole", [
+        int(rng.integers(1024, 65_536)) if free else port
+        for port, free in zip(usual, (rng.random(n) < 0.2).tolist(), strict=True)
+    ]
+
+
+def _addresses(rng: Rng, n: int) -> tuple[str, Values]:
+    """IPv4 addresses of a few networks, with some texts that are none."""
+    starts = [".".join(map(str, rng.integers(0, 256, int(rng.integers(1, 4))))) for _ in range(4)]
+    starts += ["10.0.0", "10.0.1", "10.0.10", "1.0.0"]
+    values = []
+    for start in _picked(rng, starts, n):
+        left = 4 - len(start.split("."))
+        values.append(".".join([start, *map(str, rng.integers(0, 256, left).tolist())]))
+    if rng.random() < 0.3:
+        wrong = (rng.random(n) < 0.05).tolist()
+        values = [
+            _choice(rng, NO_ADDRESSES) if w else v for w, v in zip(wrong, values, strict=True)
+        ]
+    return "text", values
+
+
+def _tokens(rng: Rng, n: int) -> tuple[str, Values]:
+    """Names of rows, some of which come twice: text or numbers."""
+    numbers = rng.integers(0, int(_choice(rng, (2 * n + 1, 10**9, 2**62))), n).tolist()
+    if rng.random() < 0.3:
+        return "whole", numbers
+    return "text", [f"{_choice(rng, ('', 'id-', '0x'))}{number:x}" for number in numbers]
+
+
 def _big_whole(rng: Rng, n: int) -> tuple[str, Values]:
     if rng.random() < 0.4:
         start = _choice(rng, (2**53, 2**60, 2**62, -(2**61)))
@@ -241,10 +285,10 @@ def _moments(rng: Rng, n: int) -> Values:
     unit = _choice(
         rng,
         (dt.timedelta(microseconds=1), dt.timedelta(milliseconds=1), dt.timedelta(minutes=30),
-         dt.timedelta(hours=1), dt.timedelta(seconds=1.25)),
-        (2, 1, 4, 2, 1),
+         dt.timedelta(hours=1), dt.timedelta(seconds=1.25), dt.timedelta(hours=7, minutes=20)),
+        (2, 1, 4, 2, 1, 4),
     )  # fmt: skip
-    return [start + unit * k for k in rng.integers(0, 60, n).tolist()]
+    return [start + unit * k for k in rng.integers(0, 90, n).tolist()]
 
 
 def _naive(rng: Rng, n: int) -> tuple[str, Values]:
@@ -296,8 +340,9 @@ def _mixed(rng: Rng, n: int) -> tuple[str, Values]:
 _FLAVOURS: dict[str, tuple[float, Callable[[Rng, int], tuple[str, Values]]]] = {
     "real": (10, _real),
     "nasty real": (4, _nasty_real),
-    "infinite": (1, _infinite),
+    "infinite": (2, _infinite),
     "whole": (6, _whole),
+    "ports": (2, _ports),
     "big whole": (3, _big_whole),
     "unsigned": (1, _unsigned),
     "decimal": (2, _decimal),
@@ -310,6 +355,8 @@ _FLAVOURS: dict[str, tuple[float, Callable[[Rng, int], tuple[str, Values]]]] = {
     "numbers as text": (2, _text(("1", "2.5", "-3", "1e3", " 4", "n/a"))),
     "only numbers as text": (1, _text(("1", "2", "3", "2.0"))),
     "nasty text": (5, _text(NASTY_TEXTS)),
+    "addresses": (3, _addresses),
+    "tokens": (2, _tokens),
     "many texts": (1, _many_texts),
     "sentences": (2, _sentences),
     "dates as text": (2, _date_texts),
@@ -425,7 +472,7 @@ def _as_clock_text(value: Any) -> str:
 
 _RENEWALS: dict[str, tuple[Change, ...]] = {
     "real": (mapped("text", repr), mapped("whole", _whole_of), _unseen(1e9, -1e9, 0.5, None),
-             _unseen(math.nan, 3.0),
+             _unseen(math.nan, 3.0), _unseen(math.inf, -math.inf, None),
              mapped("flag", lambda v: v > 0)),
     "whole": (mapped("real", float), mapped("text", str), mapped("decimal", Decimal),
               _unseen(2**53 + 1, 0, -7, None), mapped("flag", lambda v: v > 0)),
@@ -433,7 +480,8 @@ _RENEWALS: dict[str, tuple[Change, ...]] = {
     "flag": (mapped("text", lambda v: str(v).lower()), mapped("text", str), mapped("whole", int),
              mapped("real", float), _unseen(None)),
     "text": (_only_digits, _only_flags, _unseen("never seen", "", "NA", "7", "true"),
-             _unseen("2024-01-31", None), _unseen("0", "2.0", " 2")),
+             _unseen("2024-01-31", None), _unseen("0", "2.0", " 2"),
+             _unseen("10.0.0.7", "10.0.1.255", "192.168.3.4", *NO_ADDRESSES)),
     "date": (mapped("text", str), mapped("naive", lambda v: dt.datetime(v.year, v.month, v.day)),
              _unseen(dt.date(2024, 2, 29), None), mapped("whole", lambda v: v.toordinal())),
     "naive": (mapped("text", str), mapped("text", lambda v: v.isoformat()),

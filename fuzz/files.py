@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
+from stair import Stair
 
 Rng = np.random.Generator
 
@@ -248,7 +249,7 @@ def look_at(path: Path) -> tuple[str, str, str]:
             step = "learning"
             if frame.n_rows > 3:
                 labels = np.arange(frame.n_rows) % 3 == 0
-                summarize(frame, labels=labels, method="stair", min_score=0, max_rule_length=2)
+                summarize(frame, labels=labels, min_score=0, method=Stair(max_rule_length=2))
             step = "copying"
             added = {"stair_rule": np.arange(frame.n_rows)}
             for ending in (path.suffixes[0], ".tsv"):

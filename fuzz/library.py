@@ -16,7 +16,8 @@ import stair
 from fuzz.case import Case
 from stair.apply import apply_rules
 from stair.data import Frame, from_object, read
-from stair.export import SavedRules, from_json, load, to_json
+from stair.export import Rulebook, from_json, load, to_json
+from stair.learn.methods import method_of, settings_of
 
 Answer = tuple[list[Any], list[int]]  # labels, and numbers of rules from 1; 0 where there is none
 
@@ -30,35 +31,34 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     elif verdict.kind == "scores":
         said = {"scores": list(verdict.values), "contamination": verdict.contamination}
     else:
-        said = {"labels": list(verdict.values)}
+        said = {"labels": list(verdict.values), "negative": verdict.negative}
+        if verdict.positive:
+            said["positive"] = list(verdict.positive)
+    own = {"effort": "fast"} if "effort" in settings_of(case.method) else {}
     options: dict[str, Any] = {
         **said,
-        "method": case.method,
-        "effort": "fast",
+        "method": method_of(case.method, time_windows=case.time_windows, **own),
         "kinds": dict(case.kinds) or None,
-        "time_parts": case.time_parts,
-        "time_zone": case.time_zone,
-        "time_windows": case.time_windows,
-        **reading,
         **changed,
     }
-    return stair.summarize(data, **options)
+    source = stair.Source(data, time_parts=case.time_parts, time_zone=case.time_zone, **reading)
+    return stair.summarize(source, **options)
 
 
-def read_frame(data: Any, reading: Mapping[str, Any], saved: SavedRules | None = None) -> Frame:
+def read_frame(data: Any, reading: Mapping[str, Any], saved: Rulebook | None = None) -> Frame:
     """A table as the library reads it, for rules where there are some."""
     if not isinstance(data, Path):
         return from_object(data)
     return read(data, **reading, texts=() if saved is None else saved.rules.schema.texts())
 
 
-def apply(saved: SavedRules, frame: Frame) -> Answer:
+def apply(saved: Rulebook, frame: Frame) -> Answer:
     """What the rules say of each row of a table."""
     applied = apply_rules(saved, frame)
     return applied.labels.tolist(), applied.rules.tolist()
 
 
-def apply_in_batches(saved: SavedRules, frame: Frame, size: int) -> Answer:
+def apply_in_batches(saved: Rulebook, frame: Frame, size: int) -> Answer:
     labels: list[Any] = []
     numbers: list[int] = []
     for start in range(0, frame.n_rows, size):
@@ -98,7 +98,7 @@ def csv_rows(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-def applied_by_command(saved: SavedRules, data: Path, folder: Path) -> list[list[str]]:
+def applied_by_command(saved: Rulebook, data: Path, folder: Path) -> list[list[str]]:
     """The rows that `stair apply` writes for a CSV file."""
     from typer.testing import CliRunner
 
@@ -115,7 +115,7 @@ def applied_by_command(saved: SavedRules, data: Path, folder: Path) -> list[list
     return csv_rows(output)
 
 
-def document_of(saved: SavedRules | Any) -> dict[str, Any]:
+def document_of(saved: Rulebook | Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(to_json(saved))
     return found
 
@@ -128,7 +128,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 __all__ = [
     "Answer",
-    "SavedRules",
+    "Rulebook",
     "applied_by_command",
     "apply",
     "apply_in_batches",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -28,6 +29,9 @@ _TIME = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
 )
 _EPOCH = dt.datetime(1970, 1, 1)
+_OFFSET = re.compile(r"([+-])(\d\d):(\d\d)", re.ASCII)
+# How many of the four numbers of an IPv4 address a network keeps.
+NETWORKS: Final = {"/8": 1, "/16": 2, "/24": 3}
 
 
 class RefusedError(Exception):
@@ -164,6 +168,26 @@ def as_text(value: Any, _: str) -> str:
     return as_code(value)
 
 
+def as_network(value: Any, part: str) -> str | None:
+    """The network of an IPv4 address in its usual form, without leading zeros; all else is
+    missing."""
+    numbers = as_code(value).split(".")
+    if len(numbers) != 4:
+        return None
+    if not all(n.isascii() and n.isdigit() and str(int(n)) == n and int(n) < 256 for n in numbers):
+        return None
+    return ".".join([*numbers[: NETWORKS[part]], *["0"] * (4 - NETWORKS[part])]) + part
+
+
+def by_the_clocks(microseconds: int, zone: str) -> dt.datetime:
+    """A time as the clocks of a zone show it: a name, or how far they are ahead of UTC."""
+    moment = _EPOCH + dt.timedelta(microseconds=microseconds)
+    if offset := _OFFSET.fullmatch(zone):
+        ahead = dt.timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return moment - ahead if offset[1] == "-" else moment + ahead
+    return moment.replace(tzinfo=dt.UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+
+
 CATEGORY_READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
     "text": as_code,
     "described": as_code,
@@ -189,6 +213,8 @@ def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
     if source not in columns:
         raise RefusedError(source)
     kind, part = field["kind"], field.get("part")
+    if part in NETWORKS:
+        return [None if is_missing(v) else as_network(v, part) for v in columns[source]]
     reader: Callable[[Any, str], Any]
     if part is not None or kind == "time":
         reader = as_time
@@ -209,11 +235,12 @@ def read_field(field: Document, columns: Columns, type_: str) -> list[Any]:
     must_be_read = kind in ("number", "time") or part is not None
     if must_be_read and there and all(v is None for v in found):
         raise RefusedError(source)
+    if part is None:
+        return found
+    shown = [None if v is None else by_the_clocks(v, field.get("zone", "UTC")) for v in found]
     if part == "hour":
-        return [None if v is None else v // 3_600_000_000 % 24 for v in found]
-    if part == "weekday":
-        return [None if v is None else WEEKDAYS[(v // 86_400_000_000 + 3) % 7] for v in found]
-    return found
+        return [None if t is None else t.hour for t in shown]
+    return [None if t is None else WEEKDAYS[t.weekday()] for t in shown]
 
 
 def type_of(field: Document, document: Document) -> str:
@@ -358,31 +385,49 @@ def _place(axis: Document, value: Any) -> list[float]:
 
 
 def figures(
-    document: Document, columns: Columns, truth: Sequence[Any], outlier: Any
+    document: Document,
+    columns: Columns,
+    truth: Sequence[Any],
+    outlier: Any,
+    normal: Any = None,
 ) -> dict[str, Any]:
-    """What a summary says of its rules, counted anew; rows without a label do not count."""
+    """What a summary says of its rules, counted anew; rows without a label do not count.
+
+    Where a class is `normal`, every other is a kind of outlier: then a rule is judged by the rows
+    that it decides, and the score is that of the kind that does worst.
+    """
     rows = [row for row, label in enumerate(truth) if label is not None]
     kept = {name: [values[row] for row in rows] for name, values in columns.items()}
     labels = [truth[row] for row in rows]
     numbers = covered(document, kept, len(rows))
-    said = [label_of(document, next(iter(each), 0)) for each in numbers]
+    first = [next(iter(each), 0) for each in numbers]
+    said = [label_of(document, number) for number in first]
     totals = Counter(labels)
-    if outlier is None:
+    kinds = {
+        kind: f1_of(kind, said, labels) for kind in totals if normal is not None and kind != normal
+    }
+    if kinds:
+        score = min(kinds.values())
+        unexplained = sum(t != normal and s == normal for s, t in zip(said, labels, strict=True))
+    elif outlier is None:
         score = sum(s == t for s, t in zip(said, labels, strict=True)) / len(labels)
         unexplained = 0
     else:
-        hits = sum(s == t == outlier for s, t in zip(said, labels, strict=True))
-        flagged = sum(s == outlier for s in said)
-        score = 2 * hits / (flagged + totals[outlier]) if flagged + totals[outlier] else 0.0
-        unexplained = totals[outlier] - hits
+        score = f1_of(outlier, said, labels)
+        unexplained = sum(t == outlier and s != outlier for s, t in zip(said, labels, strict=True))
     evidence = []
     for number, rule in enumerate(document["rules"], start=1):
-        of = [t for each, t in zip(numbers, labels, strict=True) if number in each]
+        own = [
+            t for each, one, t in zip(numbers, first, labels, strict=True)
+            if (one == number if kinds else number in each)
+        ]  # fmt: skip
         alone = sum(
             each == [number] and t == rule["label"] for each, t in zip(numbers, labels, strict=True)
         )
-        evidence.append((len(of), sum(t == rule["label"] for t in of), alone))
+        evidence.append((len(own), sum(t == rule["label"] for t in own), alone))
     rest = [t for each, t in zip(numbers, labels, strict=True) if not each]
+    floor = document["facts"]["floor"]
+    told = {rule["label"] for rule in document["rules"]}
     return {
         "rows": len(rows),
         "totals": [totals[label] for label in document["classes"]],
@@ -390,7 +435,20 @@ def figures(
         "unexplained": unexplained,
         "evidence": evidence,
         "rest": (len(rest), sum(t == document["default"] for t in rest)),
-        "total_length": sum(
-            len({c["feature"] for c in rule["clauses"]}) for rule in document["rules"]
-        ),
+        "total_length": sum(map(length_of, document["rules"])),
+        "kinds": {
+            str(kind): (totals[kind], one, kind in told and (one > floor or one >= 1))
+            for kind, one in kinds.items()
+        },
     }
+
+
+def f1_of(label: Any, said: Sequence[Any], truth: Sequence[Any]) -> float:
+    hits = sum(s == t == label for s, t in zip(said, truth, strict=True))
+    n_either = sum(s == label for s in said) + sum(t == label for t in truth)
+    return 2 * hits / n_either if n_either else 0.0
+
+
+def length_of(rule: Document) -> int:
+    """The different attributes; an address and all its networks are one."""
+    return len({c.get("networks_of") or c["feature"] for c in rule["clauses"]})

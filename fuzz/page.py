@@ -63,22 +63,35 @@ def table_of(tallies: Mapping[str, int]) -> str:
     return "\n".join(lines)
 
 
+def in_words(run: Mapping[str, Any]) -> str:
+    """How long a run was, and what it found."""
+    n_found, n_kinds = sum(run["kinds"].values()), len(run["kinds"])
+    found = f"{n_found:,} findings of {n_kinds:,} kinds" if n_found else "no findings"
+    minutes = run["seconds"] / 60
+    return f"{run['cases']:,} tables of seed {run['seed']} in {minutes:.0f} minutes, {found}."
+
+
+def asked_in_words(tallies: Mapping[str, int]) -> list[str]:
+    """Of what the rules spoke, the most frequent first."""
+    forms = {split(name)[1]: count for name, count in tallies.items() if split(name)[0] == "rules"}
+    ordered = sorted(forms.items(), key=lambda each: (-each[1], each[0]))
+    listed = ", ".join(f"{form} ({count:,})" for form, count in ordered)
+    return [f"Clauses of the rules, by what they speak of: {listed}."] if listed else []
+
+
 def render(results: Mapping[str, Any]) -> str:
     """All that was recorded, as Markdown."""
-    parts = []
-    for kind, title in (("before", "Before"), ("after", "After")):
-        run = results.get(kind)
-        if run is None:
-            continue
-        kinds = sum(run["kinds"].values())
-        parts.append(
-            f"{title}: {run['cases']:,} tables of seed {run['seed']} in "
-            f"{run['seconds'] / 60:.0f} minutes, "
-            + (f"{kinds:,} findings of {len(run['kinds']):,} kinds." if kinds else "no findings.")
-        )
+    earlier = results.get("earlier", {})
+    told = [
+        ("With the first columns of every kind, before", earlier.get("before")),
+        ("And after", earlier.get("after")),
+        ("With zones, networks and several kinds of outlier, before", results.get("before")),
+        ("After", results.get("after")),
+    ]
+    parts = [f"{title}: {in_words(run)}" for title, run in told if run is not None]
     after = results.get("after") or results.get("before")
     if after is not None:
-        parts.append(table_of(after["tallies"]))
+        parts += [*asked_in_words(after["tallies"]), table_of(after["tallies"])]
     if "mutations" in results:
         parts.append(_mutations(results["mutations"]))
     return "\n\n".join(parts)

@@ -20,7 +20,9 @@ import numpy as np
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
 from fuzz.rules_files import ANYTHING
 from stair import StairError
-from stair.intake import Given, take_in
+from stair.data.source import Source
+from stair.intake import Columns, Given, Statement, take_in
+from stair.progress import quiet
 from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.session import Review
@@ -34,10 +36,6 @@ SPARE, MULTIPLE = 64 << 20, 200  # bytes of memory: in any case, and for each by
 DATA = "data"
 
 
-def quiet(_: str) -> None:
-    pass
-
-
 @functools.cache
 def given() -> Given:
     """A small table with a column of each kind."""
@@ -49,10 +47,8 @@ def given() -> Given:
     y = ((x >= 8) & (z < 3)) | ((z == 5) & (x < 3)) | (when > np.datetime64("2024-02-17"))
     data = {"x": x.astype(float), "z": z, "kind": kind, "when": when, "note": note,
             "y": y.astype(np.int64)}  # fmt: skip
-    return take_in(
-        data, "y", None, None, None, positive=None, include=None, exclude=(), kinds=None,
-        time_parts=False, random_state=0, table=None, query=None, name="t", say=quiet,
-    )  # fmt: skip
+    source = Source(data, name="t", time_parts=False)
+    return take_in(source, Statement("y"), Columns(), quiet)
 
 
 @functools.cache

@@ -14,8 +14,9 @@ import numpy as np
 
 from fuzz import library, oracle
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
-from stair import StairError, summarize
+from stair import Source, StairError, summarize
 from stair.data import Frame, from_object
+from stair.learn.methods import method_of
 
 Rng = np.random.Generator
 
@@ -44,8 +45,12 @@ def seeds() -> list[str]:
                            (said, "stair"), (flagged, "local"), (codes, "stair")):  # fmt: skip
         given = {k: v for k, v in table.items() if labels is not codes or k != "code"}
         kinds = {"note": "text", **({"n": "category"} if labels is not late else {})}
-        summary = summarize(given, labels=labels, method=method, effort="fast", kinds=kinds,
-                            time_parts=True)  # fmt: skip
+        summary = summarize(
+            Source(given, time_parts=True),
+            labels=labels,
+            kinds=kinds,
+            method=method_of(method, effort="fast"),
+        )
         made.append(library.to_json(summary))
     return made
 

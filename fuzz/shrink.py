@@ -46,7 +46,9 @@ def _smaller(case: Case) -> Iterator[Case]:
     if case.kinds:
         yield replace(case, kinds={})
     for rows in _fewer(case.table.n_rows):
-        yield replace(case, table=case.table.take(rows), verdict=case.verdict.take(rows))
+        verdict = case.verdict.take(rows)
+        if case.verdict.kind != "classes" or len(set(verdict.values)) > 2:  # two are a verdict of
+            yield replace(case, table=case.table.take(rows), verdict=verdict)  # another kind
     for rows in _fewer(case.new.n_rows):
         yield replace(case, new=case.new.take(rows))
     for k, name in enumerate(dict.fromkeys(names)):

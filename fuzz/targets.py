@@ -21,7 +21,7 @@ from fuzz.containers import (
     quoted,
     sqlite_table,
 )
-from fuzz.library import Answer, SavedRules
+from fuzz.library import Answer, Rulebook
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Target:
     name: str
     folder: Path
 
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         raise NotImplementedError
 
     @contextmanager
@@ -62,7 +62,7 @@ def _namespace(source: str, name: str) -> dict[str, Any]:
 
 
 class PythonTarget(Target):
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return _namespace(saved.to_python(), "exported_python")
 
     @contextmanager
@@ -77,7 +77,7 @@ class PythonTarget(Target):
 
 
 class PandasTarget(Target):
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return _namespace(saved.to_pandas(), "exported_pandas")
 
     @contextmanager
@@ -90,7 +90,7 @@ class PandasTarget(Target):
 
 
 class PolarsTarget(Target):
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return _namespace(saved.to_polars(), "exported_polars")
 
     @contextmanager
@@ -104,7 +104,7 @@ class PolarsTarget(Target):
 
 
 class OnnxTarget(Target):
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -129,7 +129,7 @@ class DuckdbTarget(Target):
 
     parquet = False
 
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return saved.to_sql("data", dialect="duckdb")
 
     @contextmanager
@@ -165,7 +165,7 @@ class ParquetTarget(DuckdbTarget):
 
 
 class SqliteTarget(Target):
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return saved.to_sql("data", dialect="sqlite")
 
     @contextmanager
@@ -197,7 +197,7 @@ class PostgresTarget(Target):
     dsn: str = ""
     _connection: Any = field(default=None)
 
-    def export(self, saved: SavedRules) -> Any:
+    def export(self, saved: Rulebook) -> Any:
         return saved.to_sql("data", dialect="postgres")
 
     @contextmanager

@@ -20,6 +20,13 @@ CODINGS: dict[str, tuple[Any, Any]] = {
     "yes/no": ("no", "yes"),
     "0.0/1.0": (0.0, 1.0),
 }
+# Names of classes, the usual one first.
+NAMED: tuple[tuple[Any, ...], ...] = (
+    ("red", "green", "blue", "black", "white"),
+    ("BENIGN", "bot", "scan", "flood", "worm"),
+    (1, 2, 3, 4, 5),
+    (0, -1, 7, 10, 2),
+)
 DETECTORS = ("iforest", "lof", "knn", "hbos", "ecod")
 
 
@@ -30,10 +37,10 @@ def draw_verdict(rng: Rng, table: Table) -> Verdict:
     if roll < 0.03:
         return Verdict("detector", detector=DETECTORS[int(rng.integers(len(DETECTORS)))],
                        contamination=0.1)  # fmt: skip
-    if roll < 0.12 and n >= 3:
+    if roll < 0.16 and n >= 3:
         return _classes(rng, table)
     flagged = _planted(rng, table) if rng.random() < 0.8 else rng.random(n) < 0.2
-    if roll < 0.2 and n >= 4:
+    if roll < 0.24 and n >= 4:
         return _scores(rng, flagged)
     kind = list(CODINGS)[int(rng.integers(len(CODINGS)))]
     inlier, outlier = CODINGS[kind]
@@ -47,13 +54,23 @@ def draw_verdict(rng: Rng, table: Table) -> Verdict:
 
 
 def _classes(rng: Rng, table: Table) -> Verdict:
-    first, second = _planted(rng, table), _planted(rng, table)
-    names: tuple[Any, ...] = ("red", "green", "blue") if rng.random() < 0.5 else (1, 2, 3)
-    values = [names[2] if b else names[1] if a else names[0]
-              for a, b in zip(first.tolist(), second.tolist(), strict=True)]  # fmt: skip
+    """Three classes or more, of which one may be by far the largest: then the others are kinds of
+    outlier. Some of them may be named."""
+    kinds = [_planted(rng, table).tolist() for _ in range(int(rng.integers(2, 5)))]
+    names = NAMED[int(rng.integers(len(NAMED)))]
+    values = [names[0]] * table.n_rows
+    for name, flagged in zip(names[1:], kinds, strict=False):
+        values = [name if f else v for f, v in zip(flagged, values, strict=True)]
     if len(set(values)) < 3:
-        values[:3] = names
-    return Verdict("classes", tuple(values), tuple(values), None)
+        values[:3] = names[:3]
+    known = sorted(set(values))
+    roll = rng.random()
+    positive: tuple[Any, ...] = ()
+    if roll < 0.25:
+        positive = tuple(known[k] for k in rng.permutation(len(known))[: len(known) - 1].tolist())
+        positive = positive[: int(rng.integers(1, len(positive) + 1))]
+    negative = values[0] if 0.25 <= roll < 0.5 else None
+    return Verdict("classes", tuple(values), tuple(values), None, None, None, positive, negative)
 
 
 def _scores(rng: Rng, flagged: Any) -> Verdict:
@@ -84,11 +101,25 @@ def _planted(rng: Rng, table: Table) -> Any:
 
 
 def _some_values(rng: Rng, column: Column) -> Any:
+    if column.type in ("naive", "zoned") and rng.random() < 0.5:
+        return _some_hours(rng, column)
     distinct = sorted({_key(v) for v in column.values})
     size = max(1, int(len(distinct) * rng.uniform(0.05, 0.45)))
     start = int(rng.choice([0, len(distinct) - size, rng.integers(0, len(distinct) - size + 1)]))
     chosen = set(distinct[start : start + size])
     return np.array([_key(v) in chosen for v in column.values])
+
+
+def _some_hours(rng: Rng, column: Column) -> Any:
+    """Hours of the day, or weekdays, by the clocks of the column's zone."""
+    start, n = int(rng.integers(0, 24)), int(rng.integers(2, 9))
+    hours = {k % 24 for k in range(start, start + n)}
+    days = set(rng.integers(0, 7, 2).tolist())
+    by_day = rng.random() < 0.4
+    return np.array([
+        v is not None and (v.weekday() in days if by_day else v.hour in hours)
+        for v in column.values
+    ])  # fmt: skip
 
 
 def _key(value: Any) -> tuple[int, Any, str]:

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from fuzz.result import Finding, Result, last_lines, origin
-from stair import StairError, summarize
+from stair import Stair, StairError, summarize
 from stair.data import write_table
+from stair.engines.large import engine_of
+from stair.progress import telling
 
 Rng = np.random.Generator
 
@@ -59,11 +61,15 @@ def learn(data: Path, engine: str, work: Path, moment: str = "") -> Any:
         if moment and message.startswith(moment):
             raise _Stopped
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), telling(say):
         warnings.simplefilter("ignore")  # Dask calls pandas in a way that pandas is giving up
-        found = summarize(str(data / "*.parquet") if engine == "duckdb" else str(data),
-                          labels="label", method="stair", engine=engine, work=work, min_score=0.95,
-                          max_rule_length=4, progress=say)  # fmt: skip
+        found = summarize(
+            str(data / "*.parquet") if engine == "duckdb" else str(data),
+            labels="label",
+            min_score=0.95,
+            method=Stair(max_rule_length=4),
+            engine=engine_of(engine, work=work),
+        )
     return found.rules, found.trace, found.evidence, found.score, found.notes
 
 

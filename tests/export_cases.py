@@ -110,7 +110,7 @@ def cases(
         return Case(fields, table, RuleSet(tuple(rules), LABELS, schema, default, (1.0, 1.0),
                                            LABELS[1]))  # fmt: skip
     space = _space(draw, names, text)
-    width = sum(axis.width for axis in space.axes)
+    width = sum(each.width for each in space.dimensions)
     at = st.sampled_from([-1.0, -0.3, 0.0, 0.1, 0.25, 0.7, 2.0])
     n_partitions = draw(st.integers(1, 4))
     sizes = [draw(st.integers(0, 2)) for _ in range(n_partitions)]

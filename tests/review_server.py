@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from command import start
 
 TOKEN = "a-token-for-the-tests"
 
@@ -73,24 +76,20 @@ class Client:
 @contextlib.contextmanager
 def served(*arguments: object, cwd: Path | None = None) -> Iterator[Client]:
     """The command itself, until the end of the block."""
-    command = [sys.executable, "-m", "stair.cli", "review", *map(str, arguments), "--no-browser",
-               "--port", "0", "--token", TOKEN]  # fmt: skip
-    with subprocess.Popen(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        address = process.stdout.readline()
+    words = ["review", *arguments, "--no-browser", "--port", "0", "--token", TOKEN]
+    with start(*words, cwd=cwd) as process:
+        assert process.stdout is not None and process.stderr is not None
+        address = process.stdout.readline().decode()
         found = re.search(r":(\d+)/", address)
         if found is None:
-            process.wait()
-            raise AssertionError(process.stderr.read() if process.stderr else address)
+            raise AssertionError(process.stderr.read().decode() or address)
         try:
             yield Client(int(found[1]))
         finally:
-            process.terminate()
+            process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(20)
-            process.kill()
+            process.send_signal(signal.SIGKILL)
 
 
 def main() -> None:

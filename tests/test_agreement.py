@@ -45,7 +45,9 @@ def test_labels_come_back_as_they_were_given(inlier: Any, outlier: Any) -> None:
     labels = np.where(WAS == 1, outlier, inlier)
     truth = np.where(IS == 1, outlier, inlier)
     positive = "b" if outlier == "b" else None
-    summary = stair.summarize(OLD, labels, positive=positive, effort="fast", validate=0)
+    summary = stair.summarize(
+        OLD, labels, positive=positive, validate=0, method=stair.DistilledStair(effort="fast")
+    )
     predicted = summary.predict(NEW)
     assert set(predicted.tolist()) == {inlier, outlier}
     assert predicted.dtype.kind == np.array([inlier, outlier]).dtype.kind or inlier == 0.0
@@ -60,7 +62,9 @@ def test_labels_come_back_as_they_were_given(inlier: Any, outlier: Any) -> None:
 def test_rows_of_any_form_get_the_same_labels(tmp_path: Path) -> None:
     """Also an array that has a column which was left out in learning."""
     X = np.column_stack([OLD["x"], np.ones(900), OLD["z"]])
-    summary = stair.summarize(X, (WAS == 1).astype(int), effort="fast", validate=0)
+    summary = stair.summarize(
+        X, (WAS == 1).astype(int), validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert summary.left_out
     new = np.column_stack([NEW["x"], np.ones(700), NEW["z"]])
     predicted = summary.predict(new)
@@ -77,7 +81,9 @@ def test_rows_of_any_form_get_the_same_labels(tmp_path: Path) -> None:
 def test_kinds_are_scored_one_by_one() -> None:
     """A kind that came later is none of those that were learned, and no error."""
     names = np.array(["fine", "scan", "worm", "new"], dtype=object)
-    summary = stair.summarize(OLD, names[WAS], effort="fast", validate=0, min_score=0.7)
+    summary = stair.summarize(
+        OLD, names[WAS], validate=0, min_score=0.7, method=stair.DistilledStair(effort="fast")
+    )
     predicted = summary.predict(NEW)
     assert set(predicted) <= {"fine", "scan", "worm"}
     truth = names[IS]
@@ -87,7 +93,9 @@ def test_kinds_are_scored_one_by_one() -> None:
     assert set(scores) == {"scan", "worm"}
     for name, score in scores.items():
         assert score == pytest.approx(f1_score(truth == name, predicted == name))
-    accurate = stair.summarize(OLD, names[WAS], measure="accuracy", effort="fast", validate=0)
+    accurate = stair.summarize(
+        OLD, names[WAS], negative=[], validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert accurate.score(NEW, names[IS]) == pytest.approx(
         (accurate.predict(NEW) == names[IS]).mean()
     )
@@ -97,7 +105,9 @@ def test_one_of_many_values_against_the_others() -> None:
     """Neither side is one value, so labels are outlier and inlier; other values are inliers, or
     with `negative` outliers."""
     names = np.array(["fine", "scan", "worm", "new"], dtype=object)
-    one = stair.summarize(OLD, names[WAS], positive="scan", effort="fast", validate=0)
+    one = stair.summarize(
+        OLD, names[WAS], positive="scan", validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert set(one.predict(NEW)) == {"inlier", "outlier"}
     is_outlier = one.predict(NEW) == "outlier"
     assert one.score(NEW, names[IS]) == pytest.approx(f1_score(IS == 1, is_outlier))
@@ -110,7 +120,7 @@ def test_one_of_many_values_against_the_others() -> None:
 
 
 def test_labels_of_other_values_are_refused() -> None:
-    summary = stair.summarize(OLD, WAS == 1, effort="fast", validate=0)
+    summary = stair.summarize(OLD, WAS == 1, validate=0, method=stair.DistilledStair(effort="fast"))
     with pytest.raises(stair.StairError, match='has the value "even", but the rules were learned'):
         summary.score(NEW, np.where(IS == 1, "odd", "even"))
     assert summary.score(NEW, (IS == 1).astype(int)) == summary.score(NEW, IS == 1)
@@ -136,7 +146,9 @@ def test_every_engine_gives_labels_back(engine: str, tmp_path: Path) -> None:
     write_table(
         tmp_path / "old.csv", {**OLD, "y": np.where(WAS == 1, "bad", "good").astype(object)}
     )
-    summary = stair.summarize(tmp_path / "old.csv", "y", engine=engine, effort="fast")
+    summary = stair.summarize(
+        tmp_path / "old.csv", "y", engine=engine, method=stair.DistilledStair(effort="fast")
+    )
     assert set(summary.predict(NEW)) == {"bad", "good"}
     assert summary.score(tmp_path / "old.csv", "y") == pytest.approx(summary.score)
     predicted, truth = summary.predict(OLD) == "bad", WAS == 1
@@ -155,7 +167,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options: dict[str, Any] = {"effort": "fast", "validate": 0, "min_score": 0.7}
     stair.summarize(OLD, (WAS == 1).astype(int), **options).to_json(folder / "one.json")
     stair.summarize(OLD, names[WAS], **options).to_json(folder / "kinds.json")
-    stair.summarize(OLD, names[WAS], measure="accuracy", **options).to_json(folder / "all.json")
+    stair.summarize(OLD, names[WAS], negative=[], **options).to_json(folder / "all.json")
     word = np.where(IS == 1, "odd", "even").astype(object)
     truth = {"flagged": (IS == 1).astype(int), "kind": names[IS], "word": word}
     write_table(folder / "new.csv", {**NEW, **truth})

@@ -21,17 +21,16 @@ import pytest
 from sklearn.metrics import f1_score
 
 import stair.export
+from command import run as run_in_bytes
 from stair.demo import payments
 
 COMMAND = [sys.executable, "-m", "stair.cli"]
 
 
 def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*COMMAND, *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, timeout=120, check=False
-    )
+    done = run_in_bytes(*arguments, cwd=cwd)
+    said, errors = done.stdout.decode(), done.stderr.decode()
+    return subprocess.CompletedProcess(done.args, done.returncode, said, errors)
 
 
 @pytest.fixture(scope="module")
@@ -317,10 +316,16 @@ def test_a_broken_rules_file_gets_one_sentence(
 
 
 def test_the_demo_is_quick_and_leaves_its_result(tmp_path: Path) -> None:
-    """`stair demo` prints the rules that name all four kinds, in well under ten seconds."""
-    start = time.monotonic()
-    done = run("demo", "--output", tmp_path / "demo")
-    assert time.monotonic() - start < 10
+    """`stair demo` prints the rules that name all four kinds, in well under ten seconds of a
+    processor: on a machine that has other work, those of a clock say nothing."""
+    before = os.times()
+    done = subprocess.run(
+        [*COMMAND, "demo", "--output", tmp_path / "demo"], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    after = os.times()
+    spent = after.children_user + after.children_system
+    assert spent - before.children_user - before.children_system < 10
     assert done.returncode == 0, done.stderr
     for part in ("amount > 4350", "merchant = electronics", '"refund"', "device is missing"):
         assert part in done.stdout
@@ -408,14 +413,17 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def test_help_is_quick() -> None:
-    """`stair --help` costs at most 0.3 s more than importing numpy (best of several runs)."""
+    """`stair --help` costs at most 0.3 s more than importing numpy (best of several runs), of a
+    processor: what else a machine does is not our time."""
 
     def best(command: list[str]) -> float:
         times = []
-        for _ in range(5):
-            start = time.perf_counter()
+        for _ in range(4):
+            before = os.times()
             subprocess.run(command, capture_output=True, check=True)
-            times.append(time.perf_counter() - start)
+            after = os.times()
+            spent = after.children_user + after.children_system
+            times.append(spent - before.children_user - before.children_system)
         return min(times)
 
     numpy = best([sys.executable, "-c", "import numpy"])

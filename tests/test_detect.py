@@ -312,7 +312,7 @@ def test_a_fitted_detector_gets_a_column_that_is_constant_now(is_named: bool) ->
     frame = pd.DataFrame(random.normal(size=(200, 3)), columns=["a", "b", "c"])
     detector = IsolationForest(random_state=0).fit(frame if is_named else frame.to_numpy())
     batch = frame.assign(b=1.0)
-    summary = stair.summarize(batch, detector=detector, effort="fast")
+    summary = stair.summarize(batch, detector=detector, method=stair.DistilledStair(effort="fast"))
     expected = detector.predict(batch if is_named else batch.to_numpy()) == -1
     assert summary.n_outliers == int(expected.sum())
     assert "b" not in summary.rules.features

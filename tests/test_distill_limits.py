@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import stair
+from settings import summarize
 from stair import DistilledStair, FloorNotReached, Stair
 from stair.learn.distill import boxes, clock, distill, exact, polish
 from stair.learn.distill.cells import cells_of
@@ -237,10 +238,14 @@ def test_more_categories_than_a_code_has_numbers() -> None:
     amount = random.normal(size=len(user))
     label = np.isin(user, ["bad", "worse"]).astype(int)
     order = random.permutation(len(user))
-    summary = stair.summarize(
-        {"user": user[order], "amount": amount[order]}, labels=label[order],
-        include=["user", "amount"], kinds={"user": "category"}, effort="fast", min_score=0.9,
-    )  # fmt: skip
+    summary = summarize(
+        {"user": user[order], "amount": amount[order]},
+        labels=label[order],
+        include=["user", "amount"],
+        kinds={"user": "category"},
+        min_score=0.9,
+        method=stair.DistilledStair(effort="fast"),
+    )
     assert summary.score == 1.0
     assert [str(rule) for rule in summary.rules] == ["user in {bad, worse}"]
 
@@ -305,14 +310,14 @@ def test_who_has_had_enough_gets_what_there_is_and_folds_are_whole() -> None:
     then checked with searches that are not cut short: they were, and other rules were checked."""
     X, y = _noisy(np.random.default_rng(3), 300, 4)
     table = {name: X[:, j] for j, name in enumerate("abcd")}
-    whole = stair.summarize(table, y, min_score=0.7, validate=2)
+    whole = summarize(table, y, min_score=0.7, validate=2)
     said: list[str] = []
 
     def enough(text: str) -> bool:
         said.append(text)
         return text.startswith(clock.SHORTENING)
 
-    cut = stair.summarize(table, y, min_score=0.7, validate=2, progress=enough)
+    cut = summarize(table, y, min_score=0.7, validate=2, progress=enough)
     assert whole.certificate is not None
     assert cut.certificate is not None
     assert (whole.certificate.cut_short, cut.certificate.cut_short) == (False, True)

@@ -6,8 +6,7 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
-import sys
+import signal
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ from docs.reference import GROUPS
 from docs.site import build
 
 import stair
+from command import start
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,29 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
     """From top to bottom in a process of its own, as a reader would; warnings are errors."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "docs.blocks", path],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
-# The packages of each extra, as Python imports them.
-_OF_EXTRAS = {
-    "files": "duckdb pyarrow", "excel": "openpyxl", "pyod": "pyod", "plot": "matplotlib",
-    "sql": "sqlglot", "onnx": "onnx", "scale": "duckdb pyarrow", "dask": "dask distributed",
-    "review": "starlette uvicorn pyarrow duckdb", "test": "pandas polars",
-}  # fmt: skip
-_WITHOUT = """
-import sys
-class Nothing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {missing!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Nothing())
-from stair.cli import main
-main()
-"""
+    with start(path, module="docs.blocks", cwd=ROOT) as process:
+        _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()
 
 
 def test_the_commands_by_job_run_from_nothing(tmp_path: Path) -> None:
@@ -62,21 +42,15 @@ def test_the_commands_by_job_run_from_nothing(tmp_path: Path) -> None:
     for line in commands:
         command, _, remark = line.partition("  #")
         named = re.findall(r"pip install '\.\[(\w+)\]'", remark)
-        there = {name for extra in named for name in _OF_EXTRAS[extra].split()}
-        missing = {name for names in _OF_EXTRAS.values() for name in names.split()} - there
-        program = _WITHOUT.format(missing=sorted(missing))
         words = shlex.split(command.partition(" | ")[0].partition(" < ")[0])[1:]
         given = (tmp_path / "payments.csv").read_bytes() if " < " in command else b""
         if words[0] == "review":
             words.append("--no-browser")
-        with subprocess.Popen(
-            [sys.executable, "-c", program, *words], cwd=tmp_path, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ) as process:  # fmt: skip
+        with start(*words, cwd=tmp_path, extras=named, stdin=True) as process:
             if words[0] == "review":
                 assert process.stdout is not None
                 first = process.stdout.readline()
-                process.terminate()
+                process.send_signal(signal.SIGTERM)
                 assert b"?token=" in first, process.communicate()
                 continue
             said, error = process.communicate(given)

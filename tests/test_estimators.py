@@ -34,6 +34,7 @@ from stair import (
     StairError,
     summarize,
 )
+from stair.learn.methods import method_of
 from stair.rules.schema import Schema
 
 # Random tables seldom reach the floor; the tests about the warning ask for it by name.
@@ -616,14 +617,14 @@ def test_bad_floor_is_refused(estimator: Any, value: Any) -> None:
         (Stair(max_rule_length=True), "max_rule_length=True; expected a whole number"),
         (Stair(max_total_length=-1), "max_total_length=-1; expected a whole number of at least 0"),
         (Stair(max_total_length=1.5), r"max_total_length=1\.5; expected a whole number"),
-        (Stair(max_total_length="9"), "max_total_length='9'; expected a whole number"),
+        (Stair(max_total_length="9"), 'max_total_length="9"; expected a whole number'),
         (ID3(start_depth=0), "start_depth=0; expected a whole number of at least 1"),
         (ID3(start_depth=1.5), r"start_depth=1\.5; expected a whole number"),
         (ID3(start_depth=None), "start_depth=None; expected a whole number"),
         (ID3(start_depth=4, max_depth=3), "max_depth=3 is less than start_depth=4"),
         (ID3(max_depth=5.0), r"max_depth=5\.0; expected a whole number"),
-        (CART(criterion="log_loss"), "criterion='log_loss'; expected 'entropy' or 'gini'"),
-        (CART(criterion=None), "criterion=None; expected 'entropy' or 'gini'"),
+        (CART(criterion="log_loss"), 'criterion="log_loss"; expected entropy or gini'),
+        (CART(criterion=None), "criterion=None; expected entropy or gini"),
     ],
     ids=str,
 )
@@ -887,11 +888,11 @@ def test_summarize_uses_the_seed_of_a_tree(method: str) -> None:
     table = {name: x.copy() for name in "abcdefgh"}  # eight times the same: a tie of all
     y = (x == 1).astype(int)
     told = {
-        seed: str(summarize(table, labels=y, method=method, random_state=seed).rules)
+        seed: str(summarize(table, labels=y, method=method_of(method, random_state=seed)).rules)
         for seed in range(6)
     }
     assert len(set(told.values())) > 1
-    again = summarize(table, labels=y, method=method, random_state=4)
+    again = summarize(table, labels=y, method=method_of(method, random_state=4))
     assert str(again.rules) == told[4]
 
 

@@ -17,10 +17,10 @@ from markdown_it import MarkdownIt
 
 from export_cases import LOTS, SOME, Case, cases
 from stair import StairError
-from stair.export import SavedRules, from_json, to_json, to_markdown, to_sentences
+from stair.export import Rulebook, from_json, to_json, to_markdown, to_sentences
 from stair.export.kinds import KINDS, json_schema
+from stair.export.sentences import one_line, verdict
 from stair.export.text import fit, percent, score_in_words
-from stair.export.words import one_line, verdict
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
@@ -33,7 +33,7 @@ SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema()))
 @given(cases())
 def test_json_reads_back_to_equal_rules(case: Case) -> None:
     """With no data behind it; and what is written is what the published schema says."""
-    saved = SavedRules(case.rules, {"source": "s"})
+    saved = Rulebook(case.rules, {"source": "s"})
     text = to_json(saved)
     assert from_json(text) == saved
     SCHEMA.validate(json.loads(text))
@@ -73,7 +73,7 @@ BEYOND_THE_SCHEMA = (
 @given(cases(), st.data())
 def test_a_broken_file_gets_one_sentence(case: Case, data: Any) -> None:
     """Whatever is taken out or put in: a StairError or rules that can be asked, nothing else."""
-    document = json.loads(to_json(SavedRules(case.rules, {})))
+    document = json.loads(to_json(Rulebook(case.rules, {})))
     place: Any = document
     while True:
         key = data.draw(st.sampled_from(sorted(place)) if isinstance(place, dict)
@@ -226,7 +226,7 @@ def test_what_is_wrong_in_a_rules_file_is_said(old: str, new: str, words: str) -
 
 def _saved(clause: Clause, field: Field) -> str:
     rules = RuleSet((Rule((clause,), 1),), (0, 1), Schema((field,)), 0, (1.0, 1.0), 1)
-    return to_json(SavedRules(rules, {}))
+    return to_json(Rulebook(rules, {}))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from hypothesis import given
 
 from export_cases import LOTS, SOME, Case, cases
 from stair import summarize
+from stair.export.code import Code
 from stair.export.pandas import pandas_labels, pandas_masks, to_pandas
 from stair.export.polars import polars_label, polars_masks, polars_rule, to_polars
 from stair.export.python import to_python
-from stair.export.written import Written
 from stair.rules.clauses import Among, Interval, Mentions, Period
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
@@ -126,7 +126,7 @@ def _series(values: Any) -> pl.Series:
 
 def test_what_is_inverted_is_inverted_before_anything_else() -> None:
     """~x.is_in(...).fill_null(False) was written, which inverts last: missing days were covered."""
-    assert str((~Written("x").is_in([1])).fill_null(False)) == "(~x.is_in([1])).fill_null(False)"
+    assert str((~Code("x").is_in([1])).fill_null(False)) == "(~x.is_in([1])).fill_null(False)"
 
 
 CLAUSES = (

@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
-from stair import StairError, summarize
+from stair import LocalStair, StairError, summarize
+from stair.data.conversion import WEEKDAYS
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.clauses import Among, Interval, Mentions
 from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {
@@ -190,6 +192,28 @@ def test_what_is_written_for_other_databases_means_the_same(dialect: str, data: 
     assert found == list(zip(case.labels, case.numbers, strict=True))
 
 
+@pytest.mark.parametrize("dialect", REMOTE)
+def test_every_day_of_the_week_is_a_day(dialect: str) -> None:
+    """BigQuery counts from Sunday, which is 1. What was written asked for 8, so that a rule about
+    Sundays covered no row, in silence."""
+    field = Field("day", "category", "t", "weekday", "naive")
+    rules = RuleSet(
+        tuple(Rule((Among("day", (day,)),), 1) for day in WEEKDAYS), (0, 1), Schema((field,)), 0,
+        (1.0, 1.0), 1,
+    )  # fmt: skip
+    read = {"sqlserver": "tsql"}.get(dialect, dialect)
+    (tree,) = sqlglot.parse(to_sql(rules, TABLE, dialect), read=read)
+    assert tree is not None
+    monday = np.datetime64("2024-03-25T10:00:00", "us")
+    week = [(monday + np.timedelta64(k, "D")).item() for k in range(14)]
+    with duckdb.connect() as con:
+        con.execute("CREATE MACRO current_timezone() AS 'UTC'")
+        con.execute(f"CREATE TABLE {_quoted(TABLE)} (t TIMESTAMP)")
+        con.executemany(f"INSERT INTO {_quoted(TABLE)} VALUES (?)", [[t] for t in week])
+        found = con.execute(f"SELECT stair_rule FROM ({_for_duckdb(tree)}) ORDER BY t").fetchall()
+    assert [number for (number,) in found] == [*range(1, 8), *range(1, 8)]
+
+
 def _for_duckdb(tree: Any) -> str:
     """A query of another database in DuckDB's words, where sqlglot leaves some as they are."""
     exp = sqlglot.exp
@@ -300,7 +324,7 @@ def test_many_partitions_are_measured_once() -> None:
     rng = np.random.default_rng(0)
     table = {f"c{j}": rng.normal(size=300) for j in range(3)}
     labels = ((table["c0"] > 1) ^ (table["c1"] > 1)).astype(int)
-    summary = summarize(table, labels=labels, method="local", n_partitions=16, min_score=0.95)
+    summary = summarize(table, labels=labels, min_score=0.95, method=LocalStair(n_partitions=16))
     con = sqlite3.connect(":memory:")
     con.setlimit(sqlite3.SQLITE_LIMIT_VDBE_OP, 20_000)
     con.execute("CREATE TABLE data (c0 REAL, c1 REAL, c2 REAL)")

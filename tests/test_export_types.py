@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stair import StairError
-from stair.export import DIALECTS, SavedRules, to_sql, to_sql_view
+from stair.export import DIALECTS, Rulebook, to_sql, to_sql_view
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.pmml import to_pmml
@@ -516,7 +516,7 @@ def test_a_view_never_gives_an_old_column_for_ours() -> None:
 def test_what_only_stair_can_read_is_refused_by_name() -> None:
     """Lists, records, bytes and mixed values were written as code that did something else."""
     rules = _one(Among("tags", ("[1]",)), Field("tags", "category", "tags", type="described"))
-    saved = SavedRules(rules, {})
+    saved = Rulebook(rules, {})
     for export in (to_sql, to_python, to_pandas, to_polars, to_onnx, to_pmml):
         with pytest.raises(StairError, match='"tags" has lists, records, bytes or values of sever'):
             export(rules)
@@ -545,6 +545,21 @@ def test_decimals_are_compared_as_the_rules_read_them() -> None:
     with duckdb.connect() as con:
         con.execute(f"CREATE TABLE data AS SELECT {value}::DECIMAL(38, 20) AS x")
         assert _asked(con, rules) == [0]
+
+
+def test_codes_beyond_doubles_are_told_apart_in_code() -> None:
+    """Whole numbers that are codes are named one by one. Polars compared them as doubles, to which
+    2**60 and 2**60 + 1 are one number, and labelled rows that the rule does not name."""
+    values = [2**60, 2**60 + 1, 2**53, 2**53 + 1, 5, None]
+    series = pl.Series(values, dtype=pl.Int64)
+    field = Field("port", "number", "port", type="whole")
+    for named in ((2**60 + 1,), (2**53,), (5, 2**53 + 1)):
+        for negated in (False, True):
+            rules = _one(Among("port", named, negated), field)
+            expected = [int(v is not None and (v in named) != negated) for v in values]
+            assert rules.predict({"port": values}).tolist() == expected
+            for found in _in_code(rules, "port", values, series):
+                assert found == expected
 
 
 def test_polars_divides_and_does_not_multiply() -> None:

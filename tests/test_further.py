@@ -59,7 +59,12 @@ def test_one_more_rule_adds_what_it_says(seed: int, floor: float) -> None:
     }
     outlier = (np.nan_to_num(data["x"]) > 0.8) | (random.random(n) < 0.1)
     summary = stair.summarize(
-        data, labels=outlier, min_score=floor, effort="fast", validate=0, positive=True
+        data,
+        labels=outlier,
+        min_score=floor,
+        validate=0,
+        positive=True,
+        method=stair.DistilledStair(effort="fast"),
     )
     more = summary.further
     if more is None:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import stair
+from command import run
 from stair import gate
 from stair.data import read
 from stair.data.writing import replacing
@@ -27,14 +28,6 @@ from stair.verdict.labels import wanted_outliers
 
 COMMAND = [sys.executable, "-m", "stair.cli"]
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202egpj.exe\x9b31m\r\x00"
-
-
-def run(*words: object, cwd: Path, **settings: str) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", **settings}
-    return subprocess.run(
-        [*COMMAND, *map(str, words)], capture_output=True, cwd=cwd, env=environment, timeout=120,
-        check=False,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

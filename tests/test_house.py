@@ -24,8 +24,8 @@ ORDER = (
     "engines",
     "learn",
     "evidence",
-    "scale",
     "intake",
+    "scale",
     "estimators",
     "demo",
     "traffic",
@@ -37,6 +37,7 @@ ORDER = (
     "apply",
     "report",
     "gate",
+    "flags",
     "checkout",
     "doctor",
     "review",
@@ -46,7 +47,6 @@ ORDER = (
 # Those that look ahead; nothing may be added here.
 AHEAD = {
     "plot": {"export", "report"},
-    "scale": {"summary"},
     "summary": {"export", "pictures", "report"},
 }
 

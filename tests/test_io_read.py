@@ -34,7 +34,7 @@ from io_files import (
     times,
     without,
 )
-from stair.data import column_names, read, write_table
+from stair.data import column_names, from_object, read, write_table
 from stair.errors import StairError
 
 
@@ -495,3 +495,27 @@ def test_importing_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_lists_and_records_have_the_same_words_wherever_they_are(tmp_path: Path) -> None:
+    """A file's lists, records, maps and bytes are called what they are called in memory. DuckDB has
+    words of its own ({'k': x} for {'k': 'x'}), so that rules learned from a frame found none of
+    their categories in a Parquet file with the same rows."""
+    table = pa.table({
+        "record": [{"k": 2, "w": "x", "in": ["a", None]}, None],
+        "list": [["a", "b"], [None]],
+        "numbers": [[1, None], [2]],
+        "lists": [[[1], [2, 3]], None],
+        "map": pa.array([[("a", 1)], None], type=pa.map_(pa.string(), pa.int64())),
+        "bytes": [b"\x00a\xff", None],
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with duckdb.connect(str(tmp_path / "rows.duckdb")) as con:
+        con.register("given", table)
+        con.execute("CREATE TABLE t AS FROM given")
+    expected = from_object(table)
+    for name in ("rows.parquet", "rows.duckdb"):
+        found = read(tmp_path / name)
+        assert found.types == expected.types
+        for column, values in expected.columns.items():
+            assert found.columns[column].tolist() == values.tolist(), (name, column)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import stair
 from flows import NORMAL, PLANTED, flows
 from stair.rules.objective import f1
+from stair.verdict.labels import read_labels
 
 IDENTIFIERS = {"Flow ID"}
 
@@ -34,7 +35,7 @@ def test_flows_as_raw_as_they_come(seed: int) -> None:
     """No rule names an id, each planted kind comes back or is named as missed, and rules hold on
     rows that they were not learned from."""
     data = flows(seed=seed)
-    summary = stair.summarize(data, labels="Label", effort="fast")
+    summary = stair.summarize(data, labels="Label", method=stair.DistilledStair(effort="fast"))
     assert {kind.label for kind in summary.kinds} == set(PLANTED)
     named = {feature for rule in summary.rules for feature in rule.features}
     assert not named & IDENTIFIERS
@@ -61,10 +62,17 @@ def test_flows_as_raw_as_they_come(seed: int) -> None:
 def test_one_kind_among_several() -> None:
     """`positive` picks kinds, one or more; `negative` is what is normal, the rest are kinds."""
     data = flows(3000)
-    one = stair.summarize(data, labels="Label", positive=["Botnet", "DDoS"], effort="fast")
+    one = stair.summarize(
+        data,
+        labels="Label",
+        positive=["Botnet", "DDoS"],
+        method=stair.DistilledStair(effort="fast"),
+    )
     assert not one.kinds
     assert one.n_outliers == int(np.isin(data["Label"], ["Botnet", "DDoS"]).sum())
-    rest = stair.summarize(data, labels="Label", negative=NORMAL, effort="fast")
+    rest = stair.summarize(
+        data, labels="Label", negative=NORMAL, method=stair.DistilledStair(effort="fast")
+    )
     assert len(rest.kinds) == 6
     with pytest.raises(stair.StairError, match="give one of the two"):
         stair.summarize(data, labels="Label", negative=NORMAL, positive="DDoS")
@@ -73,7 +81,9 @@ def test_one_kind_among_several() -> None:
 def test_accuracy_is_the_measure_of_the_paper() -> None:
     """And the classes that no rule gives are told."""
     data = flows(2000)
-    summary = stair.summarize(data, labels="Label", measure="accuracy", effort="fast")
+    summary = stair.summarize(
+        data, labels="Label", negative=[], method=stair.DistilledStair(effort="fast")
+    )
     assert not summary.kinds
     assert summary.score_name == "accuracy"
 
@@ -85,7 +95,9 @@ def test_a_kind_that_no_rule_reaches_is_named_with_its_best() -> None:
     label = np.full(n, "normal", dtype=object)
     label[x > 1.6] = "high"
     label[random.random(n) < 0.04] = "lot"  # drawn by lot: there is nothing to say
-    summary = stair.summarize({"x": x, "y": y}, labels=label, effort="fast", min_outliers=8)
+    summary = stair.summarize(
+        {"x": x, "y": y}, labels=label, method=stair.DistilledStair(effort="fast", min_outliers=8)
+    )
     by_name = {kind.label: kind for kind in summary.kinds}
     assert by_name["high"].reached
     assert not by_name["lot"].reached
@@ -95,7 +107,9 @@ def test_a_kind_that_no_rule_reaches_is_named_with_its_best() -> None:
     assert "F1 above 0.80 for 1 of 2 kinds" in text
     assert f"lot ({by_name['lot'].rows} rows): no rules; none that was found comes near" in text
     label[(x < -1) & (random.random(n) < 0.5)] = "some"  # half of them: nobody can do better
-    summary = stair.summarize({"x": x, "y": y}, labels=label, effort="fast", min_outliers=20)
+    summary = stair.summarize(
+        {"x": x, "y": y}, labels=label, method=stair.DistilledStair(effort="fast", min_outliers=20)
+    )
     text = " ".join(str(summary).split())
     assert re.search(
         r"some \(\d+ rows\): no rules above the floor; the best \(F1 0\.[67]\d\): ", text
@@ -108,7 +122,9 @@ def test_a_kind_with_a_handful_of_rows_has_no_rules() -> None:
     x = random.normal(size=800)
     label = np.where(x > 1.5, "high", "normal").astype(object)
     label[:4] = "seldom"
-    summary = stair.summarize({"x": x, "z": -x}, labels=label, effort="fast")
+    summary = stair.summarize(
+        {"x": x, "z": -x}, labels=label, method=stair.DistilledStair(effort="fast")
+    )
     assert "seldom (4 rows): no rules, because there are too few rows." in " ".join(
         str(summary).split()
     )
@@ -133,7 +149,9 @@ def test_figures_of_kinds_are_those_of_plain_counting(
         label[(label == "") & (kinds == k)] = f"kind {k}"
         label[(x > 1) & (k == 0)] = "kind 0"
     label[:2] = "kind 0", "kind 1"
-    summary = stair.summarize(data, labels=label, negative="ok", effort="fast", validate=0)
+    summary = stair.summarize(
+        data, labels=label, negative="ok", validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert scores_of(summary, data, label) == {k.label: k.score for k in summary.kinds}
     for kind in summary.kinds:
         assert kind.rows == int((label == kind.label).sum())
@@ -145,3 +163,13 @@ def test_figures_of_kinds_are_those_of_plain_counting(
         assert each.rows == int((decides == k).sum())
         assert each.hits == int(((decides == k) & (label == each.rule.label)).sum())
     assert summary.unexplained == int(((label != "ok") & (decides == -1)).sum())
+
+
+def test_which_class_is_normal_does_not_depend_on_the_order_of_rows() -> None:
+    """Of two classes that are as frequent the one whose name is known to mean normal is normal. It
+    was the first in the table, so that the same rows in another order had no kinds of outlier."""
+    label = ["normal"] * 40 + ["scan"] * 40 + ["bot"] * 10
+    for values in (label, label[::-1]):
+        labels = read_labels(values, kinds=True)
+        assert labels.negative is not None
+        assert labels.classes[labels.negative] == "normal"

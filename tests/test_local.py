@@ -219,9 +219,9 @@ def test_small_and_strange_data_work(X: np.ndarray, y: list[int]) -> None:
     [
         ({"n_partitions": 9}, "n_partitions=9 is more than the 4 rows"),
         ({"n_partitions": 0}, "n_partitions=0; expected a whole number of at least 1"),
-        ({"n_partitions": "many"}, "n_partitions='many'"),
+        ({"n_partitions": "many"}, 'n_partitions="many"'),
         ({"locality": -1}, "locality=-1; expected a number"),
-        ({"floor_on": "both"}, "expected 'routed' or 'assigned'"),
+        ({"floor_on": "both"}, "expected routed or assigned"),
         ({"max_rounds": 0}, "max_rounds=0"),
         ({"random_state": "x"}, 'random_state="x"'),
     ],
@@ -258,7 +258,7 @@ def test_categories_times_and_text_have_distances_too() -> None:
 def test_local_rules_travel_and_apply() -> None:
     """Through summarize, JSON, apply and explain on a mixed table, with the routing in the file."""
     table = {name: values[:1500] for name, values in payments().items()}
-    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    summary = summarize(table, labels="flagged", method=LocalStair(n_partitions=4))
     assert summary.floor_reached
     values = summary._values
     predicted = summary.rules.predict(values) == "outlier"
@@ -284,7 +284,9 @@ def test_local_rules_travel_and_apply() -> None:
 def test_a_damaged_routing_is_told(old: str, new: str) -> None:
     """A word that is missing, a partition without a center, a center of another space."""
     X = np.random.default_rng(0).normal(size=(60, 2))
-    text = to_json(summarize(X, labels=(X[:, 0] > 1).astype(int), method="local", n_partitions=2))
+    text = to_json(
+        summarize(X, labels=(X[:, 0] > 1).astype(int), method=LocalStair(n_partitions=2))
+    )
     assert old in text
     with pytest.raises(StairError, match="is damaged"):
         from_json(text.replace(old, new))
@@ -303,7 +305,7 @@ def test_more_classes_are_scored_by_accuracy() -> None:
 def test_sql_routes_each_row_to_its_partition(dialect: str, tmp_path: Any) -> None:
     """The query finds the nearest center itself, on numbers, categories, times and text."""
     table = {name: values[:1200] for name, values in payments().items()}
-    summary = summarize(table, labels="flagged", method="local", n_partitions=4)
+    summary = summarize(table, labels="flagged", method=LocalStair(n_partitions=4))
     expected = summary.rules.assign(summary._values) + 1
     query = summary.to_sql("payments", dialect=dialect).rstrip().rstrip(";")
     query = f"SELECT coalesce(stair_rule, 0) FROM ({query}\n) AS s ORDER BY id"
@@ -331,7 +333,7 @@ def test_the_map_and_the_curve_are_saved_by_one_call(tmp_path: Any) -> None:
     rng = np.random.default_rng(3)
     X = np.vstack([rng.normal(0, 1, (60, 2)), rng.normal(9, 1, (60, 2))])
     y = (np.abs(X[:, 0] - 9 * (X[:, 1] > 4)) > 1.5).astype(int)
-    summary = summarize(X, labels=y, method="local", n_partitions=2)
+    summary = summarize(X, labels=y, method=LocalStair(n_partitions=2))
     summary.plot_partitions(tmp_path / "map.png")
     summary.plot_stabilizer(tmp_path / "m.svg")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
@@ -365,7 +367,7 @@ def test_the_tree_of_a_partition_that_did_not_change_is_not_rebuilt() -> None:
 
 def test_html_shows_both_scores_and_the_partitions() -> None:
     table = {name: values[:800] for name, values in payments().items()}
-    html = summarize(table, labels="flagged", method="local", n_partitions=2).to_html()
+    html = summarize(table, labels="flagged", method=LocalStair(n_partitions=2)).to_html()
     assert "Routed F1" in html
     assert "Assigned" in html
     assert "Partition 1" in html

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import stair
+from stair.learn.methods import method_of
 from stair.rules.clauses import Among
 from stair.rules.columns import MOST_VALUES, ROWS_A_VALUE
 
@@ -51,7 +52,7 @@ def test_random_tokens_never_enter_a_rule(
     labels = (random.random(n) < 0.2).astype(int)
     labels[:2] = [0, 1]
     summary = stair.summarize(
-        table, labels, method=method, min_score=0.3, effort="fast", validate=0
+        table, labels, min_score=0.3, validate=0, method=method_of(method, effort="fast")
     )
     assert "token" in summary.left_out
     assert "token" not in summary.rules.used
@@ -91,9 +92,13 @@ def test_rare_values_and_long_lists_are_never_said(method: str, n_names: int, se
     labels[:2] = [0, 1]
     table = {"name": names, "x": random.normal(size=n)}
     summary = stair.summarize(
-        table, labels, method=method, min_score=0.5, effort="fast", validate=0,
+        table,
+        labels,
+        min_score=0.5,
+        validate=0,
         kinds={"name": "category"},
-    )  # fmt: skip
+        method=method_of(method, effort="fast"),
+    )
     for rule in summary.rules:
         for clause in rule.clauses:
             if isinstance(clause, Among):
@@ -111,9 +116,12 @@ def test_limits_hold_for_data_that_does_not_fit(tmp_path: Any, engine: str) -> N
     frame = pd.DataFrame({"name": names, "x": random.normal(size=n), "label": labels})
     frame.to_parquet(tmp_path / "t.parquet")
     summary = stair.summarize(
-        tmp_path / "t.parquet", "label", method="stair", engine=engine, min_score=0.7,
-        max_values=6,
-    )  # fmt: skip
+        tmp_path / "t.parquet",
+        "label",
+        engine=engine,
+        min_score=0.7,
+        method=stair.Stair(max_values=6),
+    )
     lists = [c for rule in summary.rules for c in rule.clauses if isinstance(c, Among)]
     assert lists
     assert all(len(clause.values) <= 6 for clause in lists)

@@ -21,7 +21,7 @@ from stair import StairError
 from stair.data import from_object
 from stair.data.conversion import NETWORKS, network_of
 from stair.export import DIALECTS, from_json, to_json, to_sql
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
@@ -118,7 +118,7 @@ def test_every_export_says_what_the_rules_say(rules: RuleSet, values: list[Any])
     lite.executemany("INSERT INTO data VALUES (?, ?)", rows)
     assert _asked(lite, rules, "sqlite") == expected
     lite.close()
-    saved = from_json(to_json(SavedRules(rules, {})))
+    saved = from_json(to_json(Rulebook(rules, {})))
     assert saved.rules == rules
     assert str(saved.rules.rules[0]) == str(rules.rules[0])
 
@@ -154,7 +154,7 @@ def test_every_database_is_asked_by_prefix(dialect: str) -> None:
     assert "STAIR_" not in text
     for ending in ("to_onnx", "to_pmml"):
         with pytest.raises(StairError, match='which network "a" is in'):
-            getattr(SavedRules(rules, {}), ending)()
+            getattr(Rulebook(rules, {}), ending)()
 
 
 def test_words_name_the_column() -> None:
@@ -227,3 +227,17 @@ def test_which_columns_are_addresses() -> None:
     fields, left_out = choose_fields(from_object({"ip": often}))
     assert [f.name for f in fields] == ["ip", "ip/24"]
     assert left_out == {}
+
+
+def test_a_text_with_a_zero_byte_is_no_address_in_sqlite() -> None:
+    """Most of SQLite's functions read a text up to its first zero byte, so that what stands behind
+    an address there was not seen, and the text was in a network."""
+    values = ["10.0.1.5", "10.0.1.5\0", "10.0.1.5\0x"]
+    field = Field("a/24", "category", "a", "/24", "text")
+    rule = Rule((Among("a/24", ("10.0.1.0/24",), of="a"),), 1)
+    rules = RuleSet((rule,), (0, 1), Schema((field,)), 0, (1.0, 1.0), 1)
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (k INTEGER, a TEXT)")
+    connection.executemany("INSERT INTO data VALUES (?, ?)", list(enumerate(values)))
+    assert _asked(connection, rules, "sqlite") == rules.predict({"a": values}).tolist() == [1, 0, 0]
+    connection.close()

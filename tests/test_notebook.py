@@ -10,14 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stair import Among, Explanation, Interval, Rule, RuleSet, Summary, summarize
+from stair import (
+    Among,
+    Explanation,
+    Interval,
+    LocalStair,
+    Rule,
+    RuleSet,
+    Source,
+    Summary,
+    summarize,
+)
 from stair.demo import payments
 from stair.rules.notebook import text
 
 
 @pytest.fixture(scope="module")
 def demo() -> Summary:
-    return summarize(payments(), labels="flagged", min_score=0.9, name="payments")
+    return summarize(Source(payments(), name="payments"), labels="flagged", min_score=0.9)
 
 
 class Tags(HTMLParser):
@@ -92,7 +102,7 @@ def test_kinds_of_outlier_and_partitions_are_shown_too() -> None:
     words = shown(kinds)
     assert "outliers of 2 kinds" in words
     assert "Kind" in words
-    local = summarize(X, labels=y == "a", method="local", n_partitions=2)
+    local = summarize(X, labels=y == "a", method=LocalStair(n_partitions=2))
     assert "Partition" in shown(local)
     assert repr(local.rules).startswith("RuleSet(")
     shown(local.rules)

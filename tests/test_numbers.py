@@ -192,9 +192,10 @@ def test_the_hour_of_a_time_is_whole() -> None:
     times = np.datetime64("2024-01-01T00:30") + np.arange(2000) * np.timedelta64(41, "m")
     late = np.isin((times - times.astype("datetime64[D]")).astype("m8[h]").astype(int), [3, 4])
     summary = stair.summarize(
-        {"at": times, "z": np.arange(2000) % 7 + 0.5}, labels=late.astype(int), time_parts=True,
+        stair.Source({"at": times, "z": np.arange(2000) % 7 + 0.5}, time_parts=True),
+        labels=late.astype(int),
         validate=0,
-    )  # fmt: skip
+    )
     assert '"hour of at" is 3 to 4' in str(summary.rules)
 
 

@@ -19,22 +19,30 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import stair
+from settings import summarize
 from stair import cli
 from stair.data import write_table
 from stair.errors import StairError, in_the_command, option, spoken
 
 SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.
-OF_THE_COMMAND = {"cli.py", "gate.py", "checkout.py", "review/command.py"}
+OF_THE_COMMAND = {"cli.py", "flags.py", "gate.py", "checkout.py", "review/command.py"}
 OF_PYTHON = {"datasets.py", "rules.py", "detect.py"}
+
+# What the command has no flag for.
+OF_ESTIMATORS = {"start_depth", "max_depth", "criterion", "max_rounds", "pos_label", "refine"}
 
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETERS = [
     name
-    for what in (stair.summarize, stair.Summary.to_html, stair.Summary.to_text)
+    for what in (
+        stair.summarize, stair.Summary.to_html, stair.Summary.to_text, stair.Source,
+        stair.DistilledStair, stair.Stair, stair.LocalStair, stair.ID3, stair.CART,
+        stair.DuckDB, stair.Dask, stair.Spark,
+    )
     for name in inspect.signature(what).parameters
-    if name not in ("self", "data")
-]
+    if name not in ("self", "data", *OF_ESTIMATORS)
+]  # fmt: skip
 PARAMETER = re.compile(rf"(?<![\w.-])({'|'.join(PARAMETERS)})=")
 
 
@@ -151,9 +159,10 @@ TROUBLES: list[tuple[dict[str, Any], list[str]]] = [
     ({"labels": "y", "validate": 1}, ["--label", "y", "--validate", "1"]),
     ({"labels": "y", "validate": 5000}, ["--label", "y", "--validate", "5000"]),
     ({"labels": "y", "min_score": 2}, ["--label", "y", "--min-score", "2"]),
-    ({"labels": "y", "locality": -1}, ["--label", "y", "--locality", "-1"]),
-    ({"labels": "y", "floor_on": "z"}, ["--label", "y", "--floor-on", "z"]),
-    ({"labels": "y", "measure": "z"}, ["--label", "y", "--measure", "z"]),
+    ({"labels": "y", "method": "local", "locality": -1},
+     ["--label", "y", "--method", "local", "--locality", "-1"]),
+    ({"labels": "y", "method": "local", "floor_on": "z"},
+     ["--label", "y", "--method", "local", "--floor-on", "z"]),
     ({"labels": "y", "min_outliers": 0}, ["--label", "y", "--min-outliers", "0"]),
     ({"labels": "y", "max_values": 0}, ["--label", "y", "--max-values", "0"]),
     ({"labels": "y", "time_limit": -1}, ["--label", "y", "--time-limit", "-1"]),
@@ -193,12 +202,30 @@ def test_the_same_trouble_is_told_in_the_words_of_each_place(
     table: Path, parameters: dict[str, Any], flags: list[str]
 ) -> None:
     with pytest.raises(StairError) as refused:
-        stair.summarize(table, **parameters)
+        summarize(table, **parameters)
     assert not FLAG.search(str(refused.value))
     done = CliRunner().invoke(cli.app, ["summarize", str(table), *flags])
     assert done.exit_code == 2
     assert not PARAMETER.search(done.output)
     assert "\ue000" not in done.output + str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--measure", "z"], "--measure z; expected f1 or accuracy"),
+        (["--measure", "accuracy", "--negative", "0"], "leave --negative out"),
+        (["--method", "id3", "--effort", "fast"], "the method id3 has no --effort; leave it out"),
+        (["--bins", "10"], "the engine memory has no --bins; leave it out"),
+    ],
+)
+def test_a_flag_that_would_do_nothing_is_refused(
+    table: Path, flags: list[str], message: str
+) -> None:
+    """`--method stair --effort fast` was taken without a word, and nothing was fast."""
+    done = CliRunner().invoke(cli.app, ["summarize", str(table), "--label", "y", *flags])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.replace("│", " ").split())
 
 
 SUMMARIES: list[tuple[dict[str, Any], list[str]]] = [
@@ -208,7 +235,7 @@ SUMMARIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"labels": "kind", "min_score": 0.999, "max_rule_length": 1, "exclude": ["x", "odd", "y"]},
      ["--label", "kind", "--min-score", "0.999", "--max-rule-length", "1",
       "--exclude", "x", "--exclude", "odd", "--exclude", "y"]),
-    ({"labels": "kind", "measure": "accuracy"}, ["--label", "kind", "--measure", "accuracy"]),
+    ({"labels": "kind", "negative": []}, ["--label", "kind", "--measure", "accuracy"]),
     ({"labels": "y", "method": "stair", "min_score": 0.99},
      ["--label", "y", "--method", "stair", "--min-score", "0.99"]),
     ({"labels": "y", "exclude": ["x", "kind", "odd"]},
@@ -225,7 +252,7 @@ def test_a_summary_gives_advice_in_the_words_of_each_place(
     """`print(summary)` recommended `--method stair` to people who had never seen the command."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        summary = stair.summarize(table, **parameters)
+        summary = summarize(table, **parameters)
     page = re.sub(r"<(style|script)\b.*?</\1>", "", summary.to_html(), flags=re.S)
     assert not FLAG.search(str(summary) + page)
     done = CliRunner().invoke(cli.app, ["summarize", str(table), *flags])

@@ -16,19 +16,10 @@ import numpy as np
 import pytest
 
 import stair
+from command import run
 from stair.export.kinds import KINDS
 
 COMMAND = [sys.executable, "-m", "stair"]
-
-
-def run(
-    *words: object, cwd: Path, given: bytes = b"", **settings: str
-) -> subprocess.CompletedProcess[bytes]:
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", **settings}
-    return subprocess.run(
-        [*COMMAND, *map(str, words)], input=given, capture_output=True, cwd=cwd, env=environment,
-        timeout=120, check=False,
-    )  # fmt: skip
 
 
 def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
@@ -278,7 +269,7 @@ def test_typed_at_a_terminal(folder: Path) -> None:
 
 def test_the_module_is_the_command(folder: Path) -> None:
     """`python -m stair` said that the package cannot be executed."""
-    done = run("--version", cwd=folder)
+    done = subprocess.run([*COMMAND, "--version"], capture_output=True, cwd=folder, check=False)
     assert (done.returncode, done.stdout) == (0, f"stair {stair.__version__}\n".encode())
 
 

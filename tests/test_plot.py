@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stair import Interval, Rule, StairError, Summary, summarize
+from stair import Interval, Rule, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 
 pytest.importorskip("matplotlib")
@@ -18,7 +18,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def demo() -> Summary:
-    return summarize(payments(), labels="flagged", min_score=0.9, max_rule_length=3, method="stair")
+    return summarize(payments(), labels="flagged", min_score=0.9, method=Stair(max_rule_length=3))
 
 
 def test_coverage_has_a_bar_for_each_outlier_rule(demo: Summary, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_names_are_no_mathematics(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     table = {"price in $ per \\frac{": rng.normal(size=80), "two $x$": rng.normal(size=80)}
     labels = (table["price in $ per \\frac{"] > 1).astype(int)
-    summary = summarize(table, labels=labels, name="$\\broken", method="stair")
+    summary = summarize(Source(table, name="$\\broken"), labels=labels, method="stair")
     summary.plot_clause(1, 1, tmp_path / "a.png")
     summary.plot_coverage(tmp_path / "b.png")
     summary.plot_frontier(tmp_path / "c.png")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import stair
+from settings import summarize
 from stair.data import write_table
-from stair.progress import ProgressLine, Said
+from stair.progress import ProgressLine, Words
 
 
 class Terminal(io.StringIO):
@@ -61,7 +61,7 @@ def test_who_listens_can_end_the_work_between_two_steps(method: str) -> None:
             raise Enough
 
     with pytest.raises(Enough):
-        stair.summarize(X, labels=y, method=method, min_score=0.95, progress=stop)
+        summarize(X, labels=y, method=method, min_score=0.95, progress=stop)
     assert len(said) == enough
 
 
@@ -71,7 +71,7 @@ def test_the_stage_and_the_share_are_shown() -> None:
     with ProgressLine(stream=stream, stages=("reading", "checking", "writing")) as say:
         say("reading a.csv")
         assert _until(stream, "[1/3] reading a.csv … 1 s")
-        say(Said("checking: fold 2 of 4", 0.25))
+        say(Words("checking: fold 2 of 4", 0.25))
         assert _until(stream, "[2/3] checking: fold 2 of 4, 25% … ")
         say("something else")
         assert _until(stream, "[2/3] something else … ")
@@ -84,13 +84,13 @@ def test_every_method_goes_through_all_stages_in_order(method: str, tmp_path: Pa
     x = random.normal(size=(300, 2))
     write_table(tmp_path / "t.csv", {"a": x[:, 0], "b": x[:, 1], "y": (x[:, 0] > 1).astype(int)})
     said: list[str] = []
-    stair.summarize(tmp_path / "t.csv", labels="y", method=method, progress=said.append)
+    summarize(tmp_path / "t.csv", labels="y", method=method, progress=said.append)
     stages = ["reading", "looking", "learning", "checking", "counting"]
     seen = [k for text in said for k, words in enumerate(stages) if text.startswith(words)]
     assert len(seen) == len(said)
     assert seen == sorted(seen)
     assert set(seen) == set(range(5))
-    shares = [text.share for text in said if isinstance(text, Said)]
+    shares = [text.share for text in said if isinstance(text, Words)]
     assert shares and all(0 <= share < 1 for share in shares)
 
 
@@ -99,6 +99,6 @@ def test_a_large_engine_knows_its_share_after_the_first_pass(tmp_path: Path) -> 
     x = random.normal(size=3000)
     write_table(tmp_path / "t.csv", {"a": x, "y": (x > 1).astype(int)})
     said: list[str] = []
-    stair.summarize(tmp_path / "t.csv", labels="y", engine="duckdb", progress=said.append)
-    shares = [text.share for text in said if isinstance(text, Said)]
+    summarize(tmp_path / "t.csv", labels="y", engine="duckdb", progress=said.append)
+    shares = [text.share for text in said if isinstance(text, Words)]
     assert shares and max(shares) == 1.0

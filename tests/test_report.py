@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from stair import Among, Interval, Mentions, Period, StairError, Summary, summarize
+from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
 from stair.evidence.charts import Bars, Histogram
 from stair.evidence.distribution import Distributions
@@ -248,7 +248,7 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
     }
     try:
         more = {"method": "stair", **more}
-        return summarize(table, labels=labels, time_parts=True, kinds=kinds, **more)
+        return summarize(Source(table, time_parts=True), labels=labels, kinds=kinds, **more)
     except StairError as error:
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return None
@@ -319,12 +319,10 @@ def _check_page(html: str) -> None:
 @pytest.fixture(scope="module")
 def demo() -> Summary:
     return summarize(
-        payments(),
+        Source(payments(), name="payments"),
         labels="flagged",
         min_score=0.9,
-        max_rule_length=3,
-        name="payments",
-        method="stair",
+        method=Stair(max_rule_length=3),
     )
 
 
@@ -421,7 +419,7 @@ def test_a_hundred_rules_all_open() -> None:
     for _ in range(25):
         a, b, c = rng.choice(10, 3, replace=False)
         y |= (X[:, a] > 1) & (X[:, b] < rng.normal() - 0.7) & (X[:, c] > rng.normal())
-    summary = summarize(X, labels=y, min_score=0.99, max_total_length=530, method="stair")
+    summary = summarize(X, labels=y, min_score=0.99, method=Stair(max_total_length=530))
     assert 80 <= len(summary.rules) <= 120
     html = summary.to_html()
     assert len(html.encode()) < 1_000_000
@@ -501,11 +499,9 @@ def test_ticks_are_round_and_reach_the_end(high: float, last: float) -> None:
 if __name__ == "__main__":
     GOLDEN.parent.mkdir(exist_ok=True)
     made = summarize(
-        payments(),
+        Source(payments(), name="payments"),
         labels="flagged",
         min_score=0.9,
-        max_rule_length=3,
-        name="payments",
-        method="stair",
+        method=Stair(max_rule_length=3),
     )
     GOLDEN.write_text(_golden(made), encoding="utf-8")

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from flows import flows
-from stair import Summary, summarize
+from stair import DistilledStair, LocalStair, Source, Stair, Summary, summarize
 from stair.demo import payments
 from stair.rules.rule_set import Rule
 
@@ -90,7 +90,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     table: dict[str, Any] = payments()
     demo = summarize(
-        table, labels="flagged", min_score=0.9, max_rule_length=3, validate=2, method="stair"
+        table, labels="flagged", min_score=0.9, validate=2, method=Stair(max_rule_length=3)
     )
     small = {name: values[:1200] for name, values in payments().items()}
     rng = np.random.default_rng(0)
@@ -99,12 +99,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     noise = rng.normal(size=(1500, 4))
     made: dict[str, tuple[Summary, int]] = {
         "demo": (demo, 0),
-        "evil": (summarize(_evil_table(), labels="flagged", name=f"{EVIL} & Co"), 2),
-        "local": (summarize(small, labels="flagged", method="local", n_partitions=3), 1),
+        "evil": (summarize(Source(_evil_table(), name=f"{EVIL} & Co"), labels="flagged"), 2),
+        "local": (summarize(small, labels="flagged", method=LocalStair(n_partitions=3)), 1),
         "classes": (summarize(X, labels=y, min_score=0.9), 1),
-        "distilled": (summarize(table, labels="flagged", effort="fast"), 0),
+        "distilled": (summarize(table, labels="flagged", method=DistilledStair(effort="fast")), 0),
         "overlapping": (_overlapping(demo), 0),
-        "kinds": (summarize(flows(1500), labels="Label", name="flows.csv"), 0),
+        "kinds": (summarize(Source(flows(1500), name="flows.csv"), labels="Label"), 0),
         "many": (
             summarize(noise, labels=rng.integers(0, 2, 1500), method="stair"),
             0,

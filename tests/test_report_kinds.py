@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows import NORMAL, flows
-from stair import Summary, summarize
+from stair import Source, Summary, summarize
 from stair.data import write_table
 from stair.export import load
-from stair.intake import take_in
+from stair.intake import Columns, Statement, take_in
 from stair.learn.distill import Further
 from stair.learn.kinds import Kind
-from stair.learn.methods import Learner
+from stair.learn.learner import Learner
+from stair.learn.methods import DistilledMethod
 from stair.learn.validation import Check
 from stair.report import report_of, words
 from stair.review import pages, taking
@@ -46,7 +47,7 @@ def table() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def summary(table: dict[str, Any]) -> Summary:
-    return summarize(table, labels="Label", name="flows.csv")
+    return summarize(Source(table, name="flows.csv"), labels="Label")
 
 
 def test_every_count_is_that_of_a_plain_recount(summary: Summary) -> None:
@@ -325,17 +326,13 @@ def test_rules_of_kinds_from_a_file_are_reviewed(
 
 def test_a_kind_that_a_review_has_emptied_is_no_kind(table: dict[str, Any]) -> None:
     """Its rows are all false alarms, so nobody is told that it has too few rows."""
-    given = take_in(
-        table, "Label", None, None, None, positive=None, negative=NORMAL, outlier_kinds=True,
-        include=None, exclude=(), kinds=None, time_parts=False, random_state=0, table=None,
-        query=None, name="flows", say=quiet,
-    )  # fmt: skip
+    source = Source(table, name="flows", time_parts=False)
+    statement = Statement("Label", negative=NORMAL, has_kinds=True)
+    given = take_in(source, statement, Columns(), quiet)
     gone = given.verdict.classes.index("Heartbleed")
     codes = np.where(given.codes == gone, given.verdict.negative, given.codes)
     changed = given.relabelled(codes.astype(np.int32), "reviewed")
-    learn = Learner(
-        changed.schema, "distilled", 0.8, 10, None, changed.verdict, quiet, effort="fast"
-    )
+    learn = Learner(DistilledMethod(effort="fast"), changed.schema, changed.verdict)
     learned = learn(changed.values, changed.codes)
     assert "Heartbleed" not in {kind.label for kind in learned.kinds}
 

@@ -27,9 +27,10 @@ RESULTS = ROOT / "experiments" / "results"
 SOME = ("q1", "q6")
 
 
-def _command(output: Path, data: Path, *more: str) -> list[str]:
+def _command(output: Path, data: Path, *more: str, jobs: int = 1) -> list[str]:
+    """In one process unless more are asked for: a test's neighbours have the other processors."""
     return [sys.executable, "-m", "stair.cli", "reproduce", *more, "--quick",
-            "--data-dir", str(data), "--output", str(output)]  # fmt: skip
+            "--data-dir", str(data), "--output", str(output), "--jobs", str(jobs)]  # fmt: skip
 
 
 def _results(folder: Path, *questions: str) -> dict[str, bytes]:
@@ -169,8 +170,8 @@ def test_a_run_that_is_stopped_twice_ends_with_the_same_results(
     for work for ever.
     """
     kept = 0
-    for jobs, finished, by_hand in (("2", 4, True), ("1", 3, True), ("2", 2, False)):
-        command = _command(tmp_path, data, *SOME, "--jobs", jobs)
+    for jobs, finished, by_hand in ((2, 4, True), (1, 3, True), (2, 2, False)):
+        command = _command(tmp_path, data, *SOME, jobs=jobs)
         with subprocess.Popen(
             command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             start_new_session=True,
@@ -244,7 +245,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path, data: Path) -> None:
         (["q1", "--jobs", "0"], "--jobs 0; expected 1 or more"),
     ):
         done = subprocess.run(
-            _command(tmp_path, data, *words), capture_output=True, text=True, check=False
+            [*_command(tmp_path, data), *words], capture_output=True, text=True, check=False
         )
         assert done.returncode == 2
         assert said in done.stderr

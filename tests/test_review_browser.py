@@ -27,7 +27,9 @@ import pytest
 from stair.data import read
 from stair.demo import payments
 from stair.export.kinds import KINDS
-from stair.review.store import Event, Store, fingerprint_of_table
+from stair.review.identity import fingerprint_of_table
+from stair.review.log import Event
+from stair.review.store import Store
 
 REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
 FLAGS = [

@@ -19,13 +19,14 @@ import numpy as np
 import pytest
 
 from review_server import Client, served
-from stair import summarize
+from stair import DistilledStair, summarize
 from stair.data import read, write_table
 from stair.demo import payments
 from stair.export import load
 from stair.review.desk import SUFFIX
+from stair.review.identity import fingerprint_of_table
 from stair.review.log import NOBODY
-from stair.review.store import Store, fingerprint_of_table
+from stair.review.store import Store
 
 pytest.importorskip("starlette")
 SETTINGS = (
@@ -346,7 +347,7 @@ def test_a_changed_table_keeps_old_verdicts_apart(table: Path) -> None:
 def test_saved_rules_are_reviewed_on_new_rows(table: Path) -> None:
     """With a verdict they are counted against it, without one nothing is said about right."""
     rules = table.with_name("rules.json")
-    summary = summarize(table, labels="y", max_rule_length=2, min_score=0.85)
+    summary = summarize(table, labels="y", min_score=0.85, method=DistilledStair(max_rule_length=2))
     summary.to_json(rules)
     with served(rules, table, "--label", "y") as client:
         client.wait()

@@ -16,8 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from stair.data.source import Source
 from stair.errors import StairError
-from stair.intake import Given, take_in
+from stair.intake import Columns, Given, Statement, take_in
 from stair.review import pages, session, taking
 from stair.review.judged import WORDS
 from stair.review.revision import Group, Now
@@ -43,10 +44,8 @@ def _table() -> dict[str, Any]:
 
 
 def _given(data: dict[str, Any]) -> Given:
-    return take_in(
-        data, "y", None, None, None, positive=None, include=None, exclude=(), kinds=None,
-        time_parts=False, random_state=0, table=None, query=None, name="t", say=quiet,
-    )  # fmt: skip
+    source = Source(data, name="t", time_parts=False)
+    return take_in(source, Statement("y"), Columns(), quiet)
 
 
 GIVEN = _given(_table())

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stair.data import write_table
+from stair.data.source import Source
 from stair.errors import StairError
-from stair.intake import Given, take_in
+from stair.intake import Columns, Given, Statement, take_in
 from stair.review import pages
 from stair.review.desk import Wanted, open_review
 from stair.review.forms import clause_of, form_of
@@ -185,10 +186,8 @@ def _table(n: int = 400) -> dict[str, np.ndarray]:
 
 
 def _given(data: dict[str, np.ndarray], labels: str = "y") -> Given:
-    return take_in(
-        data, labels, None, None, None, positive=None, include=None, exclude=(), kinds=None,
-        time_parts=False, random_state=0, table=None, query=None, name="t", say=quiet,
-    )  # fmt: skip
+    source = Source(data, name="t", time_parts=False)
+    return take_in(source, Statement(labels), Columns(), quiet)
 
 
 @pytest.fixture

@@ -20,14 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from stair.errors import StairError
-from stair.review.log import NOBODY
-from stair.review.store import (
-    Event,
-    Store,
-    carried,
-    fingerprint_of_rows,
-    fingerprint_of_table,
-)
+from stair.review.identity import fingerprint_of_rows, fingerprint_of_table
+from stair.review.log import NOBODY, Event, carried
+from stair.review.store import Store
 
 PERSONS = st.sampled_from(["Ada", "Bo", "0f3c"])
 VERDICTS = st.sampled_from(["outlier", "inlier", "unsure", "none"])
@@ -751,7 +746,7 @@ def test_a_fingerprint_is_the_same_on_every_run() -> None:
     """No hash of Python's own is in it; those differ from run to run."""
     code = (
         "import sys; sys.path.insert(0, 'tests'); from test_review_store import _tables; "
-        "from stair.review.store import fingerprint_of_table as f; "
+        "from stair.review.identity import fingerprint_of_table as f; "
         "print([f(t) for t in _tables().values()])"
     )
     here = str([fingerprint_of_table(table) for table in _tables().values()])

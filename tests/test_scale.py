@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from settings import summarize
 from stair.data.stream import open_stream
 from stair.engines.counting import MemoryCounter, bin_numbers
+from stair.engines.large import read_memory
 from stair.engines.memory import MemoryEngine
 from stair.learn.grow import Growth, grow, leaves_of
 from stair.learn.levels import grow_by_level
@@ -30,7 +32,7 @@ from stair.rules.columns import Binned, Numbers, Times
 from stair.scale.codes import CODES, CodesCounter
 from stair.scale.dask import Cluster, code_frame, open_frame
 from stair.scale.edges import binned
-from stair.scale.options import Options, read_memory
+from stair.scale.options import Options
 from stair.scale.sketch import Sketch
 from stair.scale.summarize import prepared
 
@@ -120,8 +122,8 @@ def test_columns_of_few_values_give_the_rules_of_the_memory_engine(
         "min_score": 0.7,
         "max_rule_length": 4,
     }
-    small = stair.summarize(frame, **options)
-    large = stair.summarize(pattern, engine=engine, **options)
+    small = summarize(frame, **options)
+    large = summarize(pattern, engine=engine, **options)
     assert large.rules == small.rules
     assert large.evidence == small.evidence
     assert large.trace == small.trace
@@ -134,7 +136,7 @@ def test_a_summary_says_when_cuts_are_binned(tmp_path: Path, engine: str) -> Non
     """And its figures are true: the rules are applied to all rows by the memory engine's way."""
     frame = mixed(4)
     pattern = files(frame, tmp_path / "data")
-    summary = stair.summarize(
+    summary = summarize(
         pattern, labels="label", method="stair", engine=engine, bins=64, min_score=0.6
     )
     assert any("64 bins in amount, day, seen" in note for note in summary.notes)
@@ -164,11 +166,11 @@ def test_other_methods_learn_from_a_sample_and_are_counted_on_all_rows(
     frame = mixed(5)[["amount", "size", "level", "label"]]
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {"labels": "label", "method": "cart", "min_score": 0.3}
-    small = stair.summarize(frame, **options)
-    large = stair.summarize(pattern, engine=engine, sample=len(frame), **options)
+    small = summarize(frame, **options)
+    large = summarize(pattern, engine=engine, sample=len(frame), **options)
     assert (large.rules, large.evidence) == (small.rules, small.evidence)
     assert large.score == small.score
-    part = stair.summarize(pattern, engine=engine, sample=500, **options)
+    part = summarize(pattern, engine=engine, sample=500, **options)
     assert part.n_rows == len(frame)
     assert any("sample of 500 rows" in note for note in part.notes)
     assert sum(rule.rows for rule in part.rules) == len(frame)
@@ -192,14 +194,14 @@ def test_a_part_without_any_value_has_no_type() -> None:
         "min_score": 0.6,
         "max_rule_length": 3,
     }
-    small = stair.summarize(whole, **options)
+    small = summarize(whole, **options)
     first["level"] = first["level"].astype(object).where(lambda x: x.notna(), None)
     first["country"] = np.full(len(first), np.nan)
     parts = [dask.delayed(part) for part in (first, second)]
     data = dd.from_delayed(parts, meta=second.iloc[:0], verify_meta=False)
-    assert stair.summarize(data, engine="dask", **options).rules == small.rules
+    assert summarize(data, engine="dask", **options).rules == small.rules
     gone = whole.assign(level=None)
-    found = stair.summarize(
+    found = summarize(
         dd.from_pandas(gone.astype({"level": object}), npartitions=2), engine="dask", **options
     )
     assert found.left_out == {"level": "all values are missing"}
@@ -216,16 +218,16 @@ def test_csv_and_database_give_the_rules_of_parquet(tmp_path: Path) -> None:
         "engine": "duckdb",
         "min_score": 0.6,
     }
-    parquet = stair.summarize(files(frame, tmp_path / "data"), **options)
+    parquet = summarize(files(frame, tmp_path / "data"), **options)
     frame.to_csv(tmp_path / "data.csv", index=False)
-    assert stair.summarize(tmp_path / "data.csv", **options).rules == parquet.rules
+    assert summarize(tmp_path / "data.csv", **options).rules == parquet.rules
     with duckdb.connect(str(tmp_path / "data.duckdb")) as con:
         con.register("frame", frame)
         con.execute("CREATE TABLE payments AS SELECT * FROM frame")
-    found = stair.summarize(tmp_path / "data.duckdb", table="payments", **options)
+    found = summarize(tmp_path / "data.duckdb", table="payments", **options)
     assert found.rules == parquet.rules
     query = "SELECT * FROM payments WHERE label >= 0"
-    assert stair.summarize(tmp_path / "data.duckdb", query=query, **options).rules == parquet.rules
+    assert summarize(tmp_path / "data.duckdb", query=query, **options).rules == parquet.rules
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "dask"])
@@ -241,8 +243,8 @@ def test_kinds_that_are_asked_for(tmp_path: Path, engine: str) -> None:
         "min_score": 0.7,
         "max_rule_length": 3,
     }
-    small = stair.summarize(pattern.replace("*", "part-0"), **options)
-    large = stair.summarize(pattern.replace("*", "part-0"), engine=engine, **options)
+    small = summarize(pattern.replace("*", "part-0"), **options)
+    large = summarize(pattern.replace("*", "part-0"), engine=engine, **options)
     assert large.fields == small.fields
     assert (large.rules, large.trace) == (small.rules, small.trace)
 
@@ -254,7 +256,7 @@ def test_a_query_must_be_a_query(tmp_path: Path) -> None:
         con.execute("CREATE TABLE t AS SELECT range AS x, range % 2 AS label FROM range(10)")
     for query in ("DROP TABLE t", "SELECT * FROM t; SELECT 1", "nonsense"):
         with pytest.raises(stair.StairError, match=r"single SELECT|cannot read"):
-            stair.summarize(tmp_path / "data.duckdb", labels="label", query=query, engine="duckdb")
+            summarize(tmp_path / "data.duckdb", labels="label", query=query, engine="duckdb")
 
 
 def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
@@ -270,8 +272,8 @@ def test_hours_and_weekdays_are_attributes_here_too(tmp_path: Path) -> None:
         "time_parts": True,
         "min_score": 0.99,
     }
-    small = stair.summarize(frame, **options)
-    large = stair.summarize(pattern, engine="duckdb", **options)
+    small = summarize(frame, **options)
+    large = summarize(pattern, engine="duckdb", **options)
     assert large.rules == small.rules
 
 
@@ -411,7 +413,7 @@ def say(message):
         os.kill(os.getpid(), signal.SIGKILL)
 
 options = {"labels": "label", "method": "stair", "engine": "duckdb", "min_score": 0.9}
-stair.summarize(sys.argv[1], progress=say, **options)
+summarize(sys.argv[1], progress=say, **options)
 """
 
 
@@ -419,7 +421,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     """The codes and three levels are found again; at the end nothing is left behind."""
     pattern = files(mixed(8), tmp_path / "data")
     options: dict[str, Any] = {"labels": "label", "method": "stair", "engine": "duckdb"}
-    whole = stair.summarize(pattern, min_score=0.9, **options)
+    whole = summarize(pattern, min_score=0.9, **options)
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -428,7 +430,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert killed.returncode == -signal.SIGKILL
     assert len(list(temporary.glob("stair-*/codes.parquet"))) == 1
     said: list[str] = []
-    rest = stair.summarize(pattern, min_score=0.9, progress=said.append, **options)
+    rest = summarize(pattern, min_score=0.9, progress=said.append, **options)
     assert said[0] == "the codes of an earlier run are there"
     assert next(m for m in said if m.startswith("level")).startswith("level 4")
     assert (rest.rules, rest.trace, rest.evidence) == (whole.rules, whole.trace, whole.evidence)
@@ -442,14 +444,14 @@ def test_a_chosen_folder_keeps_the_codes_for_other_settings(tmp_path: Path) -> N
     work.mkdir()
     options: dict[str, Any] = {"labels": "label", "method": "stair", "engine": "duckdb"}
     options["work"] = work
-    stair.summarize(pattern, min_score=0.5, **options)
+    summarize(pattern, min_score=0.5, **options)
     said: list[str] = []
-    found = stair.summarize(pattern, min_score=0.9, progress=said.append, **options)
+    found = summarize(pattern, min_score=0.9, progress=said.append, **options)
     assert said[0] == "the codes of an earlier run are there"
-    apart = stair.summarize(pattern, min_score=0.9, **{**options, "work": None})
+    apart = summarize(pattern, min_score=0.9, **{**options, "work": None})
     assert found.rules == apart.rules
     said.clear()
-    stair.summarize(pattern, bins=10, progress=said.append, **options)
+    summarize(pattern, bins=10, progress=said.append, **options)
     assert said[0].startswith("pass 1")
     assert not list(work.glob("*/spill"))
 
@@ -468,9 +470,9 @@ def test_two_runs_about_the_same_do_not_disturb_each_other(
 
     def meanwhile(message: str) -> None:
         if message.startswith("level 2"):
-            within.append(stair.summarize(pattern, **options).rules)
+            within.append(summarize(pattern, **options).rules)
 
-    outer = stair.summarize(pattern, progress=meanwhile, **options)
+    outer = summarize(pattern, progress=meanwhile, **options)
     assert within == [outer.rules]
     assert list(temporary.iterdir()) == []
 
@@ -481,14 +483,14 @@ def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(f"{module}.optional", lambda _: None)
         extra = {"duckdb": "scale", "dask": "dask"}[engine]
         with pytest.raises(stair.StairError, match=rf"pip install 'stair\[{extra}\]'"):
-            stair.summarize(pattern, labels="label", engine=engine)
+            summarize(pattern, labels="label", engine=engine)
 
 
 def test_progress_says_the_level_and_how_fast(tmp_path: Path) -> None:
     pattern = files(mixed(8), tmp_path / "data")
     said: list[str] = []
     options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "progress": said.append}
-    stair.summarize(pattern, method="stair", **options)
+    summarize(pattern, method="stair", **options)
     assert any(m.startswith("pass 1, ") and "rows/s" in m for m in said)
     assert any(m.startswith("pass 2, ") and "rows/s" in m for m in said)
     assert any(m.startswith("level 2: ") and "rows/s" in m for m in said)
@@ -505,21 +507,21 @@ def test_what_engines_cannot_do_is_said(tmp_path: Path) -> None:
     pattern = files(frame, tmp_path / "data")
     for engine in ("duckdb", "dask"):
         with pytest.raises(stair.StairError, match=r'"note" holds text.*exclude=\["note"\]'):
-            stair.summarize(pattern, labels="label", method="stair", engine=engine)
+            summarize(pattern, labels="label", method="stair", engine=engine)
         with pytest.raises(stair.StairError, match="takes the verdict as a column"):
-            stair.summarize(pattern, scores="amount", contamination=0.1, engine=engine)
+            summarize(pattern, scores="amount", contamination=0.1, engine=engine)
         with pytest.raises(stair.StairError, match=r'no column "lable".*Did you mean "label"'):
-            stair.summarize(pattern, labels="lable", engine=engine)
+            summarize(pattern, labels="lable", engine=engine)
     with pytest.raises(stair.StairError, match="engine duckdb reads files"):
-        stair.summarize(frame, labels="label", engine="duckdb")
+        summarize(frame, labels="label", engine="duckdb")
     with pytest.raises(stair.StairError, match="takes a Dask DataFrame"):
-        stair.summarize(frame, labels="label", engine="dask")
+        summarize(frame, labels="label", engine="dask")
     with pytest.raises(stair.StairError, match="no engine 'abacus'"):
-        stair.summarize(pattern, labels="label", engine="abacus")
+        summarize(pattern, labels="label", engine="abacus")
     frame["amount"] = np.where(frame["size"] > 2, np.inf, 1.0)
     pattern = files(frame.drop(columns="note"), tmp_path / "more")
     with pytest.raises(stair.StairError, match='"amount" has infinite numbers, which cannot be'):
-        stair.summarize(pattern, labels="label", engine="duckdb", method="stair",
+        summarize(pattern, labels="label", engine="duckdb", method="stair",
                         kinds={"amount": "category"})  # fmt: skip
 
 
@@ -544,9 +546,9 @@ def test_a_table_too_wide_for_the_memory_is_refused_before_it_is_read(tmp_path: 
     wide.to_parquet(tmp_path / "wide.parquet", index=False)
     options: dict[str, Any] = {"labels": "label", "engine": "duckdb", "memory": "1GB"}
     with pytest.raises(stair.StairError, match=r"601 columns take about 1\.6GB to read"):
-        stair.summarize(tmp_path / "wide.parquet", **options)
+        summarize(tmp_path / "wide.parquet", **options)
     few = [f"f{j}" for j in range(10)]
-    assert stair.summarize(tmp_path / "wide.parquet", include=few, **options).score == 1.0
+    assert summarize(tmp_path / "wide.parquet", include=few, **options).score == 1.0
 
 
 def test_memory_is_read_as_people_write_it() -> None:

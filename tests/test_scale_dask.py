@@ -13,6 +13,7 @@ import pytest
 import stair
 from clusters import cluster
 from large import files, mixed
+from settings import summarize
 
 dd = pytest.importorskip("dask.dataframe")
 # Dask itself calls pandas in a way that pandas is giving up.
@@ -30,13 +31,13 @@ def test_a_cluster_gives_the_rules_of_one_process_even_where_a_worker_dies(tmp_p
     """Two workers; then one of them is killed in the middle, and what it held is made again."""
     frame = mixed(0)
     data = dd.from_pandas(frame, npartitions=6)
-    alone = stair.summarize(data, **OPTIONS)
+    alone = summarize(data, **OPTIONS)
     with cluster(tmp_path) as processes:
         import distributed
 
         with distributed.Client(processes.address, set_as_default=False) as client:
             client.wait_for_workers(2)
-            both = stair.summarize(data, client=client, **OPTIONS)
+            both = summarize(data, client=client, **OPTIONS)
             assert (both.rules, both.trace, both.evidence) == (
                 alone.rules, alone.trace, alone.evidence,
             )  # fmt: skip
@@ -46,7 +47,7 @@ def test_a_cluster_gives_the_rules_of_one_process_even_where_a_worker_dies(tmp_p
                     processes.workers[0].kill()
                     processes.workers[0].wait()
 
-            one_died = stair.summarize(data, client=client, progress=kill, **OPTIONS)
+            one_died = summarize(data, client=client, progress=kill, **OPTIONS)
     assert processes.workers[0].returncode == -9
     assert (one_died.rules, one_died.trace, one_died.evidence) == (
         alone.rules, alone.trace, alone.evidence,
@@ -65,7 +66,7 @@ def test_a_scheduler_that_dies_is_one_sentence(tmp_path: Path) -> None:
 
         started = time.monotonic()
         with pytest.raises(stair.StairError, match=r"the scheduler at tcp.* is gone; start it"):
-            stair.summarize(data, client=processes.address, progress=kill, **OPTIONS)
+            summarize(data, client=processes.address, progress=kill, **OPTIONS)
         assert time.monotonic() - started < 60
 
 
@@ -79,16 +80,16 @@ def test_a_task_that_runs_out_of_time_is_one_sentence(tmp_path: Path) -> None:
     data = dd.from_map(slow, [0, 1], meta=frame.iloc[:0])
     said = "cannot be read: the store does not answer"
     with cluster(tmp_path, 1) as processes, pytest.raises(stair.StairError, match=said):
-        stair.summarize(data, client=processes.address, **OPTIONS)
+        summarize(data, client=processes.address, **OPTIONS)
 
 
 def test_an_address_where_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stair.scale.dask.PATIENCE", 1.0)
     data = files(mixed(0, 100), tmp_path / "data")
     with pytest.raises(stair.StairError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9"):
-        stair.summarize(data, client="tcp://127.0.0.1:9", **OPTIONS)
+        summarize(data, client="tcp://127.0.0.1:9", **OPTIONS)
     with pytest.raises(stair.StairError, match="no scheduler answers at nonsense://x"):
-        stair.summarize(data, client="nonsense://x", **OPTIONS)
+        summarize(data, client="nonsense://x", **OPTIONS)
 
 
 def test_the_command_on_a_cluster(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_the_command_on_a_cluster(tmp_path: Path) -> None:
 
 def test_parquet_that_is_not_there_or_damaged(tmp_path: Path) -> None:
     with pytest.raises(stair.StairError, match="cannot read"):
-        stair.summarize(str(tmp_path / "none.parquet"), **OPTIONS)
+        summarize(str(tmp_path / "none.parquet"), **OPTIONS)
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing more")
     with pytest.raises(stair.StairError, match="cannot"):
-        stair.summarize(str(tmp_path / "a.parquet"), **OPTIONS)
+        summarize(str(tmp_path / "a.parquet"), **OPTIONS)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from settings import summarize
 from stair.learn.distill.given import pick
 from stair.rules.rule_set import Rule
 from stair.rules.schema import Field, Schema
@@ -71,7 +72,7 @@ def test_a_rare_kind_that_the_sample_misses_is_found_by_a_later_round(
     frame = planted()
     pattern = files(frame, tmp_path / "data")
     said: list[str] = []
-    found = stair.summarize(
+    found = summarize(
         pattern, engine=engine, sample=400, min_score=0.99, progress=said.append, **FAST
     )
     assert found.method == "distilled"
@@ -93,16 +94,16 @@ def test_engines_that_read_the_same_rows_in_the_same_order_give_equal_rules(
     frame = planted(20_000, 700, 30)
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {**FAST, "sample": 300, "min_score": 0.98}
-    duckdb = stair.summarize(pattern, engine="duckdb", **options)
-    again = stair.summarize(pattern, engine="duckdb", **options)
-    by_file = stair.summarize(pattern, engine="dask", **options)
+    duckdb = summarize(pattern, engine="duckdb", **options)
+    again = summarize(pattern, engine="duckdb", **options)
+    by_file = summarize(pattern, engine="dask", **options)
     cut_otherwise = dd.from_pandas(frame, npartitions=7)
-    for other in (again, by_file, stair.summarize(cut_otherwise, engine="dask", **options)):
+    for other in (again, by_file, summarize(cut_otherwise, engine="dask", **options)):
         assert other.rules == duckdb.rules
         assert (other.evidence, other.rest) == (duckdb.evidence, duckdb.rest)
         assert (other.score, other.unexplained) == (duckdb.score, duckdb.unexplained)
         assert (other.certificate, other.notes) == (duckdb.certificate, duckdb.notes)
-    assert stair.summarize(pattern, engine="duckdb", random_state=1, **options).floor_reached
+    assert summarize(pattern, engine="duckdb", random_state=1, **options).floor_reached
 
 
 @settings(max_examples=8, deadline=None)
@@ -119,7 +120,7 @@ def test_every_figure_is_that_of_all_rows(
     and evidence are those of the rules on all rows, and the floor is reached or it is said."""
     frame = mixed(seed, 900, n_classes)
     pattern = files(frame, tmp_path_factory.mktemp("data"))
-    found = stair.summarize(
+    found = summarize(
         pattern, engine="duckdb", sample=sample, min_score=floor, max_rule_length=3,
         measure="accuracy", **FAST,
     )  # fmt: skip
@@ -160,8 +161,8 @@ def test_what_fits_in_the_sample_gives_the_rules_of_the_memory_engine(
     """The same search on the same rows, and then a choice among what it found."""
     frame = mixed(5, 1500)
     pattern = files(frame, tmp_path / "data")
-    small = stair.summarize(frame, min_score=0.6, **FAST)
-    large = stair.summarize(pattern, engine=engine, min_score=0.6, **FAST)
+    small = summarize(frame, min_score=0.6, **FAST)
+    large = summarize(pattern, engine=engine, min_score=0.6, **FAST)
     assert large.rules == small.rules
     assert (large.evidence, large.rest) == (small.evidence, small.rest)
     assert (large.score, large.unexplained) == (small.score, small.unexplained)
@@ -176,7 +177,7 @@ def test_a_floor_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
     frame["label"] = (rng.random(6000) < 0.1).astype(int)
     pattern = files(frame, tmp_path / "data")
     said: list[str] = []
-    found = stair.summarize(
+    found = summarize(
         pattern, engine="duckdb", sample=300, min_score=0.9, progress=said.append, **FAST
     )
     assert found.score == counted(found, frame) < 0.9
@@ -193,10 +194,10 @@ def test_limits_hold_on_all_rows(tmp_path: Path) -> None:
     frame = planted(20_000, 700, 30)
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 400, "min_score": 0.97}
-    many = stair.summarize(pattern, min_outliers=100, **options)
+    many = summarize(pattern, min_outliers=100, **options)
     assert many.rules
     assert all(rule.hits >= 100 for rule in many.rules)
-    short = stair.summarize(pattern, max_total_length=2, **options)
+    short = summarize(pattern, max_total_length=2, **options)
     assert 0 < short.rules.total_length <= 2
 
 
@@ -207,12 +208,12 @@ def test_nothing_of_distilled_rules_is_kept_in_a_folder(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     options: dict[str, Any] = {**FAST, "min_score": 0.3, "work": work}
-    stair.summarize(pattern, engine="duckdb", **options)
+    summarize(pattern, engine="duckdb", **options)
     assert list(work.iterdir()) == []
     with pytest.raises(stair.StairError, match="distilled keeps nothing in a folder"):
-        stair.summarize(pattern, engine="dask", **options)
+        summarize(pattern, engine="dask", **options)
     with pytest.raises(stair.StairError, match="there is no folder"):
-        stair.summarize(pattern, engine="duckdb", **{**options, "work": tmp_path / "none"})
+        summarize(pattern, engine="duckdb", **{**options, "work": tmp_path / "none"})
 
 
 # --- the pieces -----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 
 import stair
 from large import files, mixed
+from settings import summarize
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _refused(data: Any, match: str, temporary: Path, **options: Any) -> None:
     options = {"labels": "label", "engine": "duckdb", "min_score": 0.9, **options}
     with pytest.raises(stair.StairError, match=match) as caught:
-        stair.summarize(data, **options)
+        summarize(data, **options)
     assert "\n" not in str(caught.value)
     assert list(temporary.iterdir()) == []
 
@@ -95,7 +96,7 @@ def test_a_mistake_in_a_program_is_seen_as_one(temporary: Path) -> None:
 
     for error in (ZeroDivisionError("1/0"), AttributeError("no such thing"), KeyError("x")):
         with pytest.raises(type(error)):
-            stair.summarize(made(error), labels="label", engine="dask")
+            summarize(made(error), labels="label", engine="dask")
     said = "the data cannot be read: the store is gone"
     _refused(made(OSError("the store is gone")), said, temporary, engine="dask")
     _refused(made(MemoryError()), "does not fit in memory", temporary, engine="dask")
@@ -107,8 +108,8 @@ def test_names_of_a_frame_that_are_no_text(temporary: Path) -> None:
     dd = pytest.importorskip("dask.dataframe")
     frame = mixed(0, 300)[["size", "level", "label"]].set_axis([0, 1, 2], axis=1)
     data = dd.from_pandas(frame, npartitions=2)
-    found = stair.summarize(data, labels="2", method="stair", engine="dask")
-    assert found.rules == stair.summarize(frame, labels="2", method="stair").rules
+    found = summarize(data, labels="2", method="stair", engine="dask")
+    assert found.rules == summarize(frame, labels="2", method="stair").rules
     twice = dd.from_pandas(frame.set_axis(["a", "b", "label"], axis=1), npartitions=2)
     twice = twice.rename(columns={"b": "a"})
     _refused(twice, '"a" is the name of several columns', temporary, engine="dask")
@@ -267,7 +268,7 @@ import stair
 path, memory, method = sys.argv[1:]
 try:
     options = {"method": method, "memory": memory, "engine": "duckdb"}
-    print(stair.summarize(path, "label", **options).score)
+    print(summarize(path, "label", **options).score)
 except stair.StairError as error:
     print(error)
 print(int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024)

@@ -13,6 +13,7 @@ import pytest
 
 import stair
 from large import files, mixed
+from settings import summarize
 
 if shutil.which("java") is None:
     pytest.skip("Spark needs Java, which is not here", allow_module_level=True)
@@ -42,17 +43,15 @@ def test_spark_gives_the_rules_of_the_memory_engine(tmp_path: Path, spark: Any) 
     files(frame, tmp_path / "data")
     data = spark.read.parquet(str(tmp_path / "data"))
     options: dict[str, Any] = {"labels": "label", "min_score": 0.7, "max_rule_length": 4}
-    small = stair.summarize(frame, method="stair", **options)
-    large = stair.summarize(data, method="stair", engine="spark", **options)
+    small = summarize(frame, method="stair", **options)
+    large = summarize(data, method="stair", engine="spark", **options)
     assert (large.rules, large.trace) == (small.rules, small.trace)
     assert (large.evidence, large.score) == (small.evidence, small.score)
-    sampled = stair.summarize(
+    sampled = summarize(
         data, "label", method="cart", include=["size", "level"], engine="spark", min_score=0.1,
         sample=len(frame),
     )  # fmt: skip
-    by_hand = stair.summarize(
-        frame, "label", method="cart", include=["size", "level"], min_score=0.1
-    )
+    by_hand = summarize(frame, "label", method="cart", include=["size", "level"], min_score=0.1)
     assert sampled.score == by_hand.score
     assert {r.clauses: r.counts for r in sampled.rules} == {
         r.clauses: r.counts for r in by_hand.rules
@@ -64,10 +63,10 @@ def test_what_spark_cannot_do_is_said(tmp_path: Path, spark: Any) -> None:
     files(frame, tmp_path / "data")
     data = spark.read.parquet(str(tmp_path / "data"))
     with pytest.raises(stair.StairError, match='no column "lable"'):
-        stair.summarize(data, labels="lable", engine="spark")
+        summarize(data, labels="lable", engine="spark")
     with pytest.raises(stair.StairError, match="takes a Spark DataFrame, but got DataFrame"):
-        stair.summarize(frame, labels="label", engine="spark")
+        summarize(frame, labels="label", engine="spark")
     for path in (tmp_path / "data").glob("part-1*"):
         path.unlink()
     with pytest.raises(stair.StairError, match="Spark cannot read the data"):
-        stair.summarize(data, labels="label", engine="spark")
+        summarize(data, labels="label", engine="spark")

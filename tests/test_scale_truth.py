@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from settings import summarize
 from stair.engines.counting import Block
 from stair.learn.distill.given import one_more
-from stair.learn.methods import TOO_FEW_KINDS
+from stair.learn.learner import TOO_FEW_KINDS
 from stair.learn.validation import check_of
 from stair.rules.groups import groups_apart, groups_of
 from stair.rules.objective import f1, score_of_classes
@@ -66,8 +67,8 @@ def test_what_fits_says_what_the_memory_engine_says(
     included."""
     frame = mixed(5, 1500, n_classes)
     pattern = files(frame, tmp_path / "data")
-    small = stair.summarize(frame, min_score=0.6, **FAST)
-    large = stair.summarize(pattern, engine=engine, min_score=0.6, **FAST)
+    small = summarize(frame, min_score=0.6, **FAST)
+    large = summarize(pattern, engine=engine, min_score=0.6, **FAST)
     assert bool(small.kinds) == (n_classes == 3)
     assert small.check is not None
     assert large.rules == small.rules
@@ -81,7 +82,7 @@ def test_each_kind_has_rules_and_a_floor_of_its_own(tmp_path: Path, engine: str)
     each kind is what its rules predict on all rows, and what each rule decides."""
     frame = attacks()
     pattern = files(frame, tmp_path / "data")
-    found = stair.summarize(pattern, engine=engine, sample=2000, min_score=0.9, **FAST)
+    found = summarize(pattern, engine=engine, sample=2000, min_score=0.9, **FAST)
     assert {kind.label for kind in found.kinds} == set(ATTACKS)
     assert found.floor_reached
     for name, (n, x, y) in ATTACKS.items():
@@ -133,7 +134,7 @@ def test_a_kind_below_the_floor_is_named(tmp_path: Path) -> None:
     frame.loc[drawn[:200], "label"] = "noise"
     frame.loc[drawn[200:], "label"] = "few"
     pattern = files(frame, tmp_path / "data")
-    found = stair.summarize(pattern, engine="duckdb", sample=2500, min_score=0.9, **FAST)
+    found = summarize(pattern, engine="duckdb", sample=2500, min_score=0.9, **FAST)
     by_name = {kind.label: kind for kind in found.kinds}
     assert {name for name, kind in by_name.items() if kind.reached} == set(ATTACKS)
     assert by_name["noise"].nearest_score < 0.9
@@ -150,13 +151,13 @@ def test_what_is_normal_may_be_said(tmp_path: Path) -> None:
     frame = attacks(n_rows=4000)
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 800, "validate": 0}
-    odd = stair.summarize(pattern, negative="flood", **options)
+    odd = summarize(pattern, negative="flood", **options)
     assert "normal" in {kind.label for kind in odd.kinds}
-    assert stair.summarize(pattern, measure="accuracy", **options).kinds == ()
-    two = stair.summarize(pattern, negative="normal", method="stair", **options)
+    assert summarize(pattern, measure="accuracy", **options).kinds == ()
+    two = summarize(pattern, negative="normal", method="stair", **options)
     assert two.kinds == ()
     assert two.n_outliers == sum(n for n, *_ in ATTACKS.values())
-    several = stair.summarize(pattern, positive=["worm", "scan"], **options)
+    several = summarize(pattern, positive=["worm", "scan"], **options)
     assert several.n_outliers == 330
 
 
@@ -166,9 +167,9 @@ def test_the_check_does_not_depend_on_parts_or_workers(tmp_path: Path) -> None:
     frame = attacks(n_rows=12_000)
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {**FAST, "sample": 2600, "min_score": 0.9}
-    duckdb = stair.summarize(pattern, engine="duckdb", **options)
+    duckdb = summarize(pattern, engine="duckdb", **options)
     assert duckdb.check is not None
-    other = stair.summarize(dd.from_pandas(frame, npartitions=7), engine="dask", **options)
+    other = summarize(dd.from_pandas(frame, npartitions=7), engine="dask", **options)
     assert other.rules == duckdb.rules
     assert told(other) == told(duckdb)
 
@@ -179,7 +180,7 @@ def test_rules_for_shuffled_labels_do_not_hold(tmp_path: Path, method: str) -> N
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(6000, 3)), columns=list("abc"))
     frame["label"] = (rng.random(6000) < 0.05).astype(int)
-    found = stair.summarize(
+    found = summarize(
         files(frame, tmp_path / "data"), engine="duckdb", method=method, sample=1500,
         min_score=0.5, **FAST,
     )  # fmt: skip
@@ -195,15 +196,15 @@ def test_how_thorough_the_check_is(tmp_path: Path) -> None:
     pattern = files(frame, tmp_path / "data")
     for method in ("distilled", "stair"):
         options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 1500, "method": method}
-        none = stair.summarize(pattern, validate=0, **options)
+        none = summarize(pattern, validate=0, **options)
         assert none.check is None
         assert none.unchecked == "nobody asked for it"
-        four = stair.summarize(pattern, validate=4, **options)
+        four = summarize(pattern, validate=4, **options)
         assert four.check is not None
         assert len(four.check.scores) == 4
         assert four.rules == none.rules
     frame["label"] = (np.arange(6000) < 4).astype(int)
-    few = stair.summarize(
+    few = summarize(
         files(frame, tmp_path / "few"), engine="duckdb", sample=1500, min_score=0.3, **FAST
     )
     assert few.check is None
@@ -222,8 +223,8 @@ def test_kinds_too_rare_for_folds_are_not_checked(tmp_path: Path, sample: int) -
     frame.loc[frame.label == "odd", "a"] += 9.0
     pattern = files(frame, tmp_path / "data")
     for found in (
-        stair.summarize(pattern, engine="duckdb", sample=sample, labels="label"),
-        stair.summarize(frame, labels="label"),
+        summarize(pattern, engine="duckdb", sample=sample, labels="label"),
+        summarize(frame, labels="label"),
     ):
         assert [rule.label for rule in found.rules] == ["odd"]
         assert found.unchecked == TOO_FEW_KINDS
@@ -237,8 +238,8 @@ def test_the_second_kind_is_named_as_the_next_rule(tmp_path: Path, sample: int) 
     pattern = files(frame, tmp_path / "data")
     (_, common), (_, rare) = KINDS.values()
     options: dict[str, Any] = {"labels": LABEL, "min_score": FLOOR, "effort": "fast"}
-    summaries = [stair.summarize(frame, **options)] if sample > len(frame) else []
-    summaries.append(stair.summarize(pattern, engine="duckdb", sample=sample, **options))
+    summaries = [summarize(frame, **options)] if sample > len(frame) else []
+    summaries.append(summarize(pattern, engine="duckdb", sample=sample, **options))
     is_outlier = frame[LABEL].to_numpy() == 1
     for found in summaries:
         assert [set(rule.features) for rule in found.rules] == [set(common)]
@@ -262,7 +263,7 @@ def test_the_frontier_is_there_for_every_method(tmp_path: Path, method: str) -> 
     rule, is that of all of them."""
     frame = attacks(n_rows=4000).drop(columns="e")
     frame["label"] = (frame.label != "normal").astype(int)
-    found = stair.summarize(
+    found = summarize(
         files(frame, tmp_path / "data"), engine="duckdb", method=method, sample=1500,
         validate=0, **FAST,
     )  # fmt: skip
@@ -285,7 +286,7 @@ def test_a_copy_of_the_label_and_an_afternoon_are_suspicious(tmp_path: Path, met
     minutes = np.where(frame.label == 1, rng.integers(0, 240, 5000), rng.integers(1e4, 1e6, 5000))
     frame["when"] = np.datetime64("2024-03-05T12:00", "s") + minutes * np.timedelta64(60, "s")
     frame["copy"] = frame.label * 2.0
-    found = stair.summarize(
+    found = summarize(
         files(frame, tmp_path / "data"), engine="duckdb", method=method, sample=2500,
         validate=0, **FAST,
     )  # fmt: skip
@@ -297,14 +298,14 @@ def test_a_copy_of_the_label_and_an_afternoon_are_suspicious(tmp_path: Path, met
 def test_limits_on_lists_hold_for_samples_too(tmp_path: Path) -> None:
     """No clause names more values than allowed, and none that fewer rows have than asked for."""
     rng = np.random.default_rng(2)
-    n = 20_000
+    n = 8000
     code = rng.integers(0, 60, n)
     frame = pd.DataFrame({"shop": [f"s{k:02d}" for k in code], "x": rng.normal(size=n)})
     frame["label"] = ((code < 9) & (frame.x > 0.5)).astype(int)
     pattern = files(frame, tmp_path / "data")
-    options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 4000, "validate": 0}
+    options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 1500, "validate": 0}
     for most in (3, 9):
-        found = stair.summarize(pattern, max_values=most, min_rows_per_value=50, **options)
+        found = summarize(pattern, max_values=most, min_rows_per_value=50, **options)
         lists = [c.values for r in found.rules for c in r.clauses if c.feature == "shop"]
         assert lists
         assert max(map(len, lists)) <= most

@@ -18,6 +18,7 @@ import pytest
 import stair
 from clusters import cluster
 from large import files, mixed
+from settings import summarize
 from stair.scale.parts import known_by
 from stair.scale.work import BINS_ARE_THERE, CODES_ARE_THERE
 
@@ -52,7 +53,7 @@ def watch():  # in the middle of pass 2, or just after it: codes are written, ma
     die()
 
 threading.Thread(target=watch, daemon=True).start()
-stair.summarize(
+summarize(
     pattern, "label", method="stair", engine=engine, min_score=0.9, work=work,
     client=client or None, progress=say,
 )
@@ -81,7 +82,7 @@ def test_a_run_on_a_cluster_that_was_killed_goes_on(tmp_path: Path, work: Path) 
     """The client is killed between levels; the next one finds codes and levels, even where then a
     worker dies too. What is not the same any more is looked at anew."""
     pattern = files(mixed(8), tmp_path / "data")
-    whole = stair.summarize(pattern, **OPTIONS)
+    whole = summarize(pattern, **OPTIONS)
     with cluster(tmp_path) as processes:
         _die("dask", "level 3", pattern, work, processes.address)
         (folder,) = work.iterdir()
@@ -94,9 +95,7 @@ def test_a_run_on_a_cluster_that_was_killed_goes_on(tmp_path: Path, work: Path) 
                 processes.workers[0].kill()
                 processes.workers[0].wait()
 
-        rest = stair.summarize(
-            pattern, client=processes.address, work=work, progress=told, **OPTIONS
-        )
+        rest = summarize(pattern, client=processes.address, work=work, progress=told, **OPTIONS)
     assert said[0] == CODES_ARE_THERE
     assert next(m for m in said if m.startswith("level")).startswith("level 4")
     assert processes.workers[0].returncode == -signal.SIGKILL
@@ -105,8 +104,8 @@ def test_a_run_on_a_cluster_that_was_killed_goes_on(tmp_path: Path, work: Path) 
 
     def begins(pattern: str, **options: Any) -> str:
         said.clear()
-        found = stair.summarize(pattern, work=work, progress=said.append, **OPTIONS | options)
-        assert _same(found, stair.summarize(pattern, **OPTIONS | options))
+        found = summarize(pattern, work=work, progress=said.append, **OPTIONS | options)
+        assert _same(found, summarize(pattern, **OPTIONS | options))
         return said[0]
 
     assert begins(pattern, min_score=0.5) == CODES_ARE_THERE
@@ -134,10 +133,10 @@ def test_a_run_that_was_killed_while_it_wrote_codes(
     options = {**OPTIONS, "engine": engine}
     _die(engine, moment, pattern, work)
     said: list[str] = []
-    rest = stair.summarize(pattern, work=work, progress=said.append, **options)
+    rest = summarize(pattern, work=work, progress=said.append, **options)
     assert not any(message.startswith("pass 1") for message in said)
     assert said[0] in (BINS_ARE_THERE, CODES_ARE_THERE) or "of 12 parts" in said[0]
-    assert _same(rest, stair.summarize(pattern, **options))
+    assert _same(rest, summarize(pattern, **options))
     names = {path.name for path in next(work.iterdir()).iterdir()}
     kept = {f"part-{k}.parquet" for k in range(12)}
     kept = kept if engine == "dask" else {"codes.parquet", "all-rows.npy", "codes.json"}
@@ -167,12 +166,12 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 def test_what_is_damaged_is_made_anew(tmp_path: Path, work: Path) -> None:
     """And only that: the other parts are used as they are."""
     pattern = files(mixed(8), tmp_path / "data")
-    whole = stair.summarize(pattern, work=work, **OPTIONS)
+    whole = summarize(pattern, work=work, **OPTIONS)
     (folder,) = work.iterdir()
     for what, damage in DAMAGES.items():
         damage(folder)
         said: list[str] = []
-        again = stair.summarize(pattern, work=work, progress=said.append, **OPTIONS)
+        again = summarize(pattern, work=work, progress=said.append, **OPTIONS)
         assert _same(again, whole), what
         if "plan" in what:
             assert said[0].startswith("pass 1"), what
@@ -190,18 +189,18 @@ def test_counts_of_another_run_are_noticed(tmp_path: Path, work: Path) -> None:
     levels did not know for which longest rule they were found."""
     pattern = files(mixed(8), tmp_path / "data")
     options = {**OPTIONS, "engine": "duckdb", "work": work}
-    whole = stair.summarize(pattern, **options)
+    whole = summarize(pattern, **options)
     (folder,) = work.iterdir()
     path = folder / "all-rows.npy"
     counts = np.load(path)
     counts[0, counts[0, :, 0].argmax()] = 0
     np.save(path, counts)
     said: list[str] = []
-    assert _same(stair.summarize(pattern, progress=said.append, **options), whole)
+    assert _same(summarize(pattern, progress=said.append, **options), whole)
     assert said[0] == BINS_ARE_THERE
-    short = stair.summarize(pattern, max_rule_length=2, **{**options, "work": None})
+    short = summarize(pattern, max_rule_length=2, **{**options, "work": None})
     shutil.copy(folder / "levels-10.json", folder / "levels-2.json")
-    assert _same(stair.summarize(pattern, max_rule_length=2, **options), short)
+    assert _same(summarize(pattern, max_rule_length=2, **options), short)
 
 
 def test_damaged_folders_give_the_same_rules_or_a_sentence() -> None:
@@ -236,16 +235,16 @@ def test_a_worker_that_cannot_reach_the_folder(
             with pytest.raises(
                 stair.StairError, match=r"worker on .* cannot use .* all workers reach"
             ) as caught:
-                stair.summarize(pattern, progress=said.append, **options)
+                summarize(pattern, progress=said.append, **options)
             assert "\n" not in str(caught.value)
             assert said == []
             # Its own folder of that name is no help: what it writes is not what the client sees.
             (folder,) = work.iterdir()
             (elsewhere / "work" / folder.name).mkdir(parents=True)
             with pytest.raises(stair.StairError, match="is not seen here"):
-                stair.summarize(pattern, **options)
+                summarize(pattern, **options)
     with pytest.raises(stair.StairError, match="there is no folder"):
-        stair.summarize(pattern, work=tmp_path / "none", **OPTIONS)
+        summarize(pattern, work=tmp_path / "none", **OPTIONS)
 
 
 def test_data_that_changes_while_codes_are_kept(tmp_path: Path, work: Path) -> None:
@@ -256,7 +255,7 @@ def test_data_that_changes_while_codes_are_kept(tmp_path: Path, work: Path) -> N
             mixed(8).to_parquet(tmp_path / "data" / "part-1.parquet", index=False)
 
     with pytest.raises(stair.StairError, match="changed while it was read; run again"):
-        stair.summarize(pattern, work=work, progress=change, **OPTIONS)
+        summarize(pattern, work=work, progress=change, **OPTIONS)
     assert not list(work.glob("*/plan.json"))
 
 
@@ -269,14 +268,14 @@ def test_a_folder_that_vanishes(tmp_path: Path, work: Path) -> None:
             shutil.rmtree(next(work.iterdir()))
 
     with pytest.raises(stair.StairError, match=r"cannot use .* there is no such folder"):
-        stair.summarize(pattern, work=work, progress=vanish, **OPTIONS)
+        summarize(pattern, work=work, progress=vanish, **OPTIONS)
 
     def clear(message: str) -> None:
         if message.startswith("level 1"):
             shutil.rmtree(next(work.iterdir()))
 
     with pytest.raises(stair.StairError, match="cannot write the codes to"):
-        stair.summarize(pattern, work=work, progress=clear, **OPTIONS)
+        summarize(pattern, work=work, progress=clear, **OPTIONS)
 
 
 def test_without_a_folder_nothing_is_written(
@@ -287,7 +286,7 @@ def test_without_a_folder_nothing_is_written(
     empty.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(empty))
     monkeypatch.chdir(empty)
-    stair.summarize(pattern, **OPTIONS)
+    summarize(pattern, **OPTIONS)
     assert list(empty.iterdir()) == []
 
 
@@ -324,15 +323,13 @@ def test_a_frame_goes_on_too(work: Path) -> None:
     """A Dask DataFrame is known by what is in it; another one has a folder of its own."""
     frame = mixed(8)
     said: list[str] = []
-    first = stair.summarize(dd.from_pandas(frame, npartitions=3), work=work, **OPTIONS)
+    first = summarize(dd.from_pandas(frame, npartitions=3), work=work, **OPTIONS)
     data = dd.from_pandas(frame.copy(), npartitions=3)
-    assert _same(stair.summarize(data, work=work, progress=said.append, **OPTIONS), first)
+    assert _same(summarize(data, work=work, progress=said.append, **OPTIONS), first)
     assert said[0] == CODES_ARE_THERE
     frame.loc[7, "label"] = 1 - frame.loc[7, "label"]
     said.clear()
-    stair.summarize(
-        dd.from_pandas(frame, npartitions=3), work=work, progress=said.append, **OPTIONS
-    )
+    summarize(dd.from_pandas(frame, npartitions=3), work=work, progress=said.append, **OPTIONS)
     assert said[0].startswith("pass 1")
 
 
@@ -346,9 +343,9 @@ def test_bins_and_categories_are_found_as_they_were(tmp_path: Path, work: Path) 
         "kinds": {"size": "category", "level": "category", "day": "category"},
         "min_score": 0.7,
     }
-    whole = stair.summarize(pattern, work=work, **options)
+    whole = summarize(pattern, work=work, **options)
     next(work.glob("*/part-1.parquet")).unlink()
     said: list[str] = []
-    again = stair.summarize(pattern, work=work, progress=said.append, **options)
+    again = summarize(pattern, work=work, progress=said.append, **options)
     assert said[0] == "2 of 3 parts of an earlier run are there"
     assert _same(again, whole)

@@ -478,7 +478,9 @@ def test_a_zone_that_was_not_there_is_told_of_where_only_the_hour_is_used(tmp_pa
     verdict = [int(hour == 3) for hour in hours]
     (tmp_path / "t.csv").write_text("at\n" + "\n".join(local) + "\n")
     (tmp_path / "z.csv").write_text("at\n" + "\n".join(t + "+01:00" for t in local) + "\n")
-    rules = stair.summarize(tmp_path / "t.csv", verdict, method="stair", time_parts=True).rules
+    rules = stair.summarize(
+        stair.Source(tmp_path / "t.csv", time_parts=True), verdict, method="stair"
+    ).rules
     assert [clause.feature for rule in rules for clause in rule.clauses] == ["hour of at"] * 2
     notes = rules.schema.read(stair.data.read(tmp_path / "z.csv")).notes
     assert any("had no time zone when the rules were learned" in note for note in notes)

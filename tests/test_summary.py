@@ -17,7 +17,8 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import accuracy_score, f1_score
 
 import stair
-from stair import Interval, StairError, Summary
+from settings import summarize as by_settings
+from stair import DistilledStair, Interval, Source, StairError, Summary
 from stair.apply import apply_rules
 from stair.data import from_object, write_table
 from stair.demo import payments
@@ -30,7 +31,7 @@ COLUMNS = ("amount", "hour", "country", "merchant", "device")
 def summarize(*given: Any, **settings: Any) -> Summary:
     """Disjoint rules unless a test asks for others: what is tried here holds for every method, and
     these are learned in no time."""
-    return stair.summarize(*given, **{"method": "stair", **settings})
+    return by_settings(*given, **{"method": "stair", **settings})
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,9 @@ def table() -> dict[str, np.ndarray]:
 
 def test_the_demo_names_the_four_planted_kinds() -> None:
     """At most 8 outlier rules of at most 3 attributes recover the planted fraud at F1 > 0.9."""
-    summary = stair.summarize(payments(), labels="flagged", min_score=0.9, max_rule_length=3)
+    summary = stair.summarize(
+        payments(), labels="flagged", min_score=0.9, method=stair.DistilledStair(max_rule_length=3)
+    )
     rules = summary.rules.outlier_rules
     assert len(rules) <= 8
     assert all(rule.length <= 3 for rule in rules)
@@ -175,14 +178,16 @@ def test_a_class_that_no_rule_gives_is_told() -> None:
         np.array(["benign", "scan", "worm"], dtype=object), 600, p=[0.9, 0.05, 0.05]
     )
     x = random.normal(size=600) + 10 * (kind == "worm")
-    found = summarize({"x": x}, labels=kind, effort="fast")
+    found = summarize({"x": x}, labels=kind, method=DistilledStair(effort="fast"))
     said = " ".join(str(found).split())
     assert "No rule says scan or worm: the accuracy is above the floor without one." in said
     assert 'positive="scan"' in said
-    found = summarize({"x": x}, labels=kind, effort="fast", min_score=0.94)
+    found = summarize({"x": x}, labels=kind, min_score=0.94, method=DistilledStair(effort="fast"))
     assert "No rule says scan: the accuracy" in " ".join(str(found).split())
     assert any("No rule says scan" in note for note in report_of(found).notes)
-    assert "No rule says" not in str(summarize({"x": x}, labels=kind == "worm", effort="fast"))
+    assert "No rule says" not in str(
+        summarize({"x": x}, labels=kind == "worm", method=DistilledStair(effort="fast"))
+    )
 
 
 def test_more_than_two_classes_are_scored_by_accuracy() -> None:
@@ -251,7 +256,9 @@ def test_held_out_folds_tell_whether_rules_are_stable(table: dict[str, Any]) -> 
     assert np.mean(stable.held_out) > 0.6
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(300, 3))
-    with_noise = summarize(noise, labels=rng.random(300) < 0.2, validate=3, max_rule_length=3)
+    with_noise = summarize(
+        noise, labels=rng.random(300) < 0.2, validate=3, method=DistilledStair(max_rule_length=3)
+    )
     assert with_noise.score > 0.8 > 0.5 > np.mean(with_noise.held_out)
 
 
@@ -332,7 +339,7 @@ def test_any_mixed_table_works_from_end_to_end(drawn: tuple[pd.DataFrame, list[i
     """
     frame, labels = drawn
     try:
-        summary = summarize(frame, labels=labels, time_parts=True)
+        summary = summarize(Source(frame, time_parts=True), labels=labels)
     except StairError as error:  # every column constant or an identifier
         assert "no column is left" in str(error) or "nothing to cut" in str(error)
         return

@@ -23,7 +23,7 @@ def test_a_copy_of_the_label_is_named() -> None:
     """ "status" is written by the people who decide; one clause is the whole verdict."""
     data, outlier = payments()
     data["status"] = np.where(outlier, "blocked", "paid").astype(object)
-    summary = stair.summarize(data, labels=outlier, effort="fast")
+    summary = stair.summarize(data, labels=outlier, method=stair.DistilledStair(effort="fast"))
     assert any("status" in suspect for suspect in summary.suspects)
     assert "Look twice: rule 1" in str(summary)
 
@@ -36,13 +36,18 @@ def test_an_afternoon_that_tells_all_outliers_apart_is_named() -> None:
     data["at"] = start + (hours * 3600e6).astype("timedelta64[us]")
     outlier = (hours > 62) & (hours < 64)
     data["amount"][outlier] *= 8
-    summary = stair.summarize(data, labels=outlier, effort="fast", min_score=0.3)
+    summary = stair.summarize(
+        data, labels=outlier, min_score=0.3, method=stair.DistilledStair(effort="fast")
+    )
     assert any("at alone would tell" in suspect for suspect in summary.suspects)
 
 
 def test_an_honest_rule_is_not_suspected() -> None:
     data, outlier = payments()
-    assert stair.summarize(data, labels=outlier, effort="fast").suspects == ()
+    assert (
+        stair.summarize(data, labels=outlier, method=stair.DistilledStair(effort="fast")).suspects
+        == ()
+    )
 
 
 def test_a_copy_that_no_rule_speaks_of_is_named_too() -> None:
@@ -50,12 +55,14 @@ def test_a_copy_that_no_rule_speaks_of_is_named_too() -> None:
     data, outlier = payments()
     data["status"] = np.where(outlier, "blocked", "paid").astype(object)
     data["decision"] = np.where(outlier, 7.0, np.nan)
-    summary = stair.summarize(data, labels=outlier, effort="fast")
+    summary = stair.summarize(data, labels=outlier, method=stair.DistilledStair(effort="fast"))
     for name in ("status", "decision"):
         assert sum(name in suspect for suspect in summary.suspects) == 1
     data["status"][0] = "pending"
     data["decision"][1] = 8.0
-    again = stair.summarize(data, labels=outlier, effort="fast", validate=0)
+    again = stair.summarize(
+        data, labels=outlier, validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert not any("same as the verdict" in suspect for suspect in again.suspects)
 
 
@@ -64,12 +71,18 @@ def test_a_series_of_labels_is_not_explained_by_itself(library: Any) -> None:
     """`summarize(df, labels=df["y"])` found F1 1.00 by `y = 1`: the table still had the column."""
     data, outlier = payments()
     frame = library({**data, "y": outlier.astype(int), "late": np.roll(outlier, 1)})
-    summary = stair.summarize(frame, labels=frame["y"], effort="fast", validate=0)
+    summary = stair.summarize(
+        frame, labels=frame["y"], validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert summary.left_out == {"y": "the verdict itself"}
     assert all("y" not in rule.features for rule in summary.rules)
-    other = stair.summarize(frame, labels=frame["late"], effort="fast", validate=0)
+    other = stair.summarize(
+        frame, labels=frame["late"], validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert "y" not in other.left_out
     # A Series of that name with other values is another matter.
     named = pd.Series(1 - outlier.astype(int), name="y")
-    kept = stair.summarize(frame, labels=named, positive=0, effort="fast", validate=0)
+    kept = stair.summarize(
+        frame, labels=named, positive=0, validate=0, method=stair.DistilledStair(effort="fast")
+    )
     assert "y" not in kept.left_out

@@ -147,7 +147,7 @@ def test_a_clause_of_large_data_can_be_drawn(tmp_path: Path) -> None:
     frame = mixed(4)
     pattern = files(frame, tmp_path / "data")
     large = stair.summarize(
-        pattern, "label", method="stair", engine="duckdb", bins=64, min_score=0.8
+        pattern, "label", method="stair", min_score=0.8, engine=stair.DuckDB(bins=64)
     )
     numbers = [k for k, rule in enumerate(large.rules, start=1) if rule.clauses]
     large.plot_clause(numbers[0], path=tmp_path / "clause.svg")

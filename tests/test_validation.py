@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import stair
+from settings import summarize
 from stair.learn.validation import FEWEST, Check, chance_of, check_of, out_of_fold, quick_folds
 from stair.rules.objective import f1
 
@@ -38,7 +39,7 @@ def test_rules_for_labels_without_any_meaning_are_told_to_be_memories() -> None:
         random = np.random.default_rng(1000 + seed)
         data = a_table(seed, 100)
         label = random.permutation(np.arange(100) < [8, 12, 30][seed % 3]).astype(int)
-        summary = stair.summarize(data, labels=label, effort="fast")
+        summary = summarize(data, labels=label, method=stair.DistilledStair(effort="fast"))
         assert summary.check is not None
         told += summary.check.conclusion == "describe these rows only"
         if summary.check.conclusion == "describe these rows only" and len(summary.rules):
@@ -54,7 +55,7 @@ def test_planted_rules_are_told_to_hold(method: str) -> None:
     for seed in range(3):
         data = a_table(seed, 1500)
         label = (data["amount"] > 50) & (data["country"] == "US")
-        summary = stair.summarize(data, labels=label, method=method)
+        summary = summarize(data, labels=label, method=method)
         assert summary.check is not None
         assert summary.check.conclusion == "hold"
         assert summary.check.score > 0.9
@@ -103,9 +104,7 @@ def test_somebody_who_has_had_enough_is_not_kept_waiting() -> None:
 
     data = a_table(0, 600)
     label = (data["amount"] > 50) & (data["country"] == "US")
-    summary = stair.summarize(
-        data, labels=label, progress=lambda words: "kept aside" in words or None
-    )
+    summary = summarize(data, labels=label, progress=lambda words: "kept aside" in words or None)
     assert summary.check is None
     assert summary.unchecked == "it was cut short"
     assert "Not checked on rows kept aside: it was cut short." in " ".join(str(summary).split())
@@ -153,7 +152,7 @@ def test_few_outliers_say_nothing() -> None:
     assert quick_folds(FEWEST - 1, cheaper=True) == 0
     data = a_table(0)
     label = np.arange(240) < 5
-    summary = stair.summarize(data, labels=label, effort="fast")
+    summary = summarize(data, labels=label, method=stair.DistilledStair(effort="fast"))
     assert summary.check is None
     assert "Not checked on rows kept aside: 5 outliers are too few." in " ".join(
         str(summary).split()
@@ -163,11 +162,11 @@ def test_few_outliers_say_nothing() -> None:
 def test_the_check_can_be_left_out_and_made_thorough() -> None:
     data = a_table(0, 600)
     label = (data["amount"] > 50) & (data["country"] == "US")
-    assert stair.summarize(data, labels=label, validate=0).check is None
-    thorough = stair.summarize(data, labels=label, validate=5)
+    assert summarize(data, labels=label, validate=0).check is None
+    thorough = summarize(data, labels=label, validate=5)
     assert len(thorough.held_out) == 5
     with pytest.raises(stair.StairError, match="at least 2 folds"):
-        stair.summarize(data, labels=label, validate=1)
+        summarize(data, labels=label, validate=1)
 
 
 def test_a_rule_that_is_a_memory_of_its_rows_is_marked() -> None:
@@ -177,7 +176,9 @@ def test_a_rule_that_is_a_memory_of_its_rows_is_marked() -> None:
     random = np.random.default_rng(0)
     planted = (data["amount"] > 60) & (data["country"] == "US")
     drawn = random.random(600) < 0.03
-    summary = stair.summarize(data, labels=planted | drawn, min_score=0.85, min_outliers=1)
+    summary = summarize(
+        data, labels=planted | drawn, min_score=0.85, method=stair.DistilledStair(min_outliers=1)
+    )
     assert summary.check is not None
     falling = {str(summary.rules[k - 1]) for k in summary.check.falling}
     names_planted = [r for r in summary.rules if r.precision > 0.9 and r.rows >= planted.sum() / 2]
@@ -196,5 +197,5 @@ def test_a_class_that_only_rows_kept_aside_have(method: str) -> None:
     x = random.normal(size=200)
     label = np.where(x > 1, "b", "a").astype(object)
     label[0] = "z"
-    summary = stair.summarize({"x": x}, labels=label, method=method)
+    summary = summarize({"x": x}, labels=label, method=method)
     assert summary.rules.classes == ("a", "b", "z")

@@ -30,12 +30,13 @@ from stair.data.zones import SEVERAL, known_zone, local_times, was_in, zone_name
 from stair.demo import payments
 from stair.errors import StairError
 from stair.export import from_json, to_json
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.export.onnx import to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sql import to_sql
+from stair.learn.methods import method_of
 from stair.learn.table import choose_fields
 from stair.rules.clauses import Among, Interval, Period
 from stair.rules.rule_set import Rule, RuleSet
@@ -110,7 +111,7 @@ def test_an_unknown_zone_gets_one_sentence() -> None:
     with pytest.raises(StairError, match=r'no time zone is called "Europe/Berln".*Europe/Berlin'):
         zone_named("Europe/Berln")
     with pytest.raises(StairError, match="no time zone is called"):
-        stair.summarize(payments(), labels="flagged", time_zone="Narnia")
+        stair.summarize(stair.Source(payments(), time_zone="Narnia"), labels="flagged")
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -182,7 +183,9 @@ def test_before_three_in_berlin_is_one_rule(tmp_path: Path, method: str) -> None
     frame = _labelled(path)
     for data in (path, frame):
         zone = BERLIN if data is path else None
-        summary = stair.summarize(data, labels="bad", method=method, time_zone=zone, validate=0)
+        summary = stair.summarize(
+            stair.Source(data, time_zone=zone), labels="bad", method=method, validate=0
+        )
         _check_before_three(summary)
         assert summary.score == 1.0
         assert any(BERLIN in note for note in summary.notes)
@@ -218,14 +221,17 @@ def test_an_offset_that_has_changed_is_told() -> None:
     assert learned.rules.read(winter).notes == ()
     (note,) = learned.rules.read(summer).notes
     assert "are those of +01:00, as when the rules were learned" in note
-    named = stair.summarize(winter, labels="late", time_zone=BERLIN)
+    named = stair.summarize(stair.Source(winter, time_zone=BERLIN), labels="late")
     assert named.rules.read(summer).notes == ()
     assert (named.predict(summer) == summer["late"].to_numpy()).all()
 
 
 def test_a_zone_for_times_without_one_is_told() -> None:
     summary = stair.summarize(
-        payments(), labels="flagged", time_zone=BERLIN, validate=0, effort="fast"
+        stair.Source(payments(), time_zone=BERLIN),
+        labels="flagged",
+        validate=0,
+        method=stair.DistilledStair(effort="fast"),
     )
     assert any("no times have a zone" in note for note in summary.notes)
     assert not any(f.zone for f in summary.fields)
@@ -252,7 +258,9 @@ def test_dask_reads_zones_too(tmp_path: Path) -> None:
         summary = stair.summarize(parts, labels="bad", engine="dask", method=method)
         _check_before_three(summary)
     texts = dd.from_pandas(frame.assign(at=[t.isoformat() for t in frame["at"]]), npartitions=3)
-    summary = stair.summarize(texts, labels="bad", engine="dask", method="stair", time_zone=BERLIN)
+    summary = stair.summarize(
+        stair.Source(texts, time_zone=BERLIN), labels="bad", engine="dask", method="stair"
+    )
     _check_before_three(summary)
 
 
@@ -275,7 +283,10 @@ def test_parts_are_there_where_they_change() -> None:
 
 def test_parts_can_be_left_out() -> None:
     summary = stair.summarize(
-        payments(), labels="flagged", time_parts=False, validate=0, effort="fast"
+        stair.Source(payments(), time_parts=False),
+        labels="flagged",
+        validate=0,
+        method=stair.DistilledStair(effort="fast"),
     )
     assert not any(f.part for f in summary.fields)
     assert not summary.settings["time_parts"]
@@ -286,7 +297,12 @@ def test_the_demo_has_no_windows() -> None:
 
     def windows(**more: Any) -> int:
         rules = stair.summarize(
-            payments(), labels="flagged", min_score=0.5, max_rule_length=1, validate=0, **more
+            payments(),
+            labels="flagged",
+            min_score=0.5,
+            validate=0,
+            **more,
+            method=stair.DistilledStair(max_rule_length=1),
         ).rules
         return sum(c.n_bounds == 2 for r in rules for c in r.clauses if c.feature == "paid_at")
 
@@ -307,9 +323,12 @@ def test_no_method_gives_a_time_two_bounds(method: str, far: bool) -> None:
     data = {"at": at, "x": rng.normal(size=1500), "bad": bad.astype(int)}
     for windows in (False, True):
         summary = stair.summarize(
-            data, labels="bad", method=method, min_score=0.8, time_windows=windows, validate=0,
-            time_parts=False,
-        )  # fmt: skip
+            stair.Source(data, time_parts=False),
+            labels="bad",
+            min_score=0.8,
+            validate=0,
+            method=method_of(method, time_windows=windows),
+        )
         bounds = [c.n_bounds for r in summary.rules for c in r.clauses if c.feature == "at"]
         assert (max(bounds, default=0) == 2) == windows
 
@@ -323,9 +342,11 @@ def test_large_engines_give_a_time_one_bound(tmp_path: Path, method: str) -> Non
     frame.to_parquet(tmp_path / "t.parquet")
     for windows in (False, True):
         summary = stair.summarize(
-            tmp_path / "t.parquet", labels="bad", engine="duckdb", method=method,
-            time_windows=windows, time_parts=False, max_rule_length=2,
-        )  # fmt: skip
+            stair.Source(tmp_path / "t.parquet", time_parts=False),
+            labels="bad",
+            engine="duckdb",
+            method=method_of(method, time_windows=windows, max_rule_length=2),
+        )
         bounds = [c.n_bounds for r in summary.rules for c in r.clauses if c.feature == "at"]
         assert (max(bounds, default=0) == 2) == windows
 
@@ -494,7 +515,7 @@ def test_code_is_of_the_zone_of_the_rules(here: str, zone: str) -> None:
 
 @pytest.mark.parametrize("zone", EVERY_ZONE)
 def test_rules_files_keep_the_zone(zone: str) -> None:
-    saved = SavedRules(_rules(_clauses()[0], zone), {})
+    saved = Rulebook(_rules(_clauses()[0], zone), {})
     text = to_json(saved)
     assert from_json(text).rules == saved.rules
     assert ('"zone"' in text) == (zone != "UTC")
@@ -506,7 +527,7 @@ def test_rules_files_keep_the_zone(zone: str) -> None:
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", 7, "../UTC"])
 def test_a_zone_in_a_file_is_not_believed(zone: Any) -> None:
-    document = json.loads(to_json(SavedRules(_rules(_clauses()[0], BERLIN), {})))
+    document = json.loads(to_json(Rulebook(_rules(_clauses()[0], BERLIN), {})))
     document["fields"][1]["zone"] = zone
     with pytest.raises(StairError, match="damaged"):
         from_json(json.dumps(document))
@@ -524,7 +545,7 @@ def test_apply_leaves_a_zoned_csv_as_it_is(tmp_path: Path, here: str, zone: str)
     del here
     path, out, rules = tmp_path / "t.csv", tmp_path / "out.csv", tmp_path / "rules.json"
     _labelled(path, zone)
-    summary = stair.summarize(path, labels="bad", time_zone=zone, validate=0)
+    summary = stair.summarize(stair.Source(path, time_zone=zone), labels="bad", validate=0)
     summary.to_json(rules)
     odd = [m.astimezone(ZoneInfo(zone)) for m in _moments() if m is not None]
     with path.open("w", newline="") as file:

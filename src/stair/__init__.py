@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stair import datasets, export
+    from stair.data.source import Source
+    from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
+    from stair.export.json import Rulebook, load
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -20,8 +23,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
-    "Explanation": "rules.rule_set",
+    "Dask": "engines.large",
     "DistilledStair": "estimators",
+    "DuckDB": "engines.large",
+    "Explanation": "rules.rule_set",
     "FloorNotReached": "errors",
     "ID3": "estimators",
     "Interval": "rules.rule_set",
@@ -31,11 +36,15 @@ _HOMES = {
     "Period": "rules.rule_set",
     "Rule": "rules.rule_set",
     "RuleSet": "rules.rule_set",
+    "Rulebook": "export.json",
+    "Source": "data.source",
+    "Spark": "engines.large",
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
     "datasets": "",
     "export": "",
+    "load": "export.json",
     "summarize": "summary",
 }
 
@@ -43,7 +52,9 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "Dask",
     "DistilledStair",
+    "DuckDB",
     "Explanation",
     "FloorNotReached",
     "Interval",
@@ -53,11 +64,15 @@ __all__ = [
     "Period",
     "Rule",
     "RuleSet",
+    "Rulebook",
+    "Source",
+    "Spark",
     "Stair",
     "StairError",
     "Summary",
     "datasets",
     "export",
+    "load",
     "summarize",
 ]
 

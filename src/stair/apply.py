@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame
 from stair.errors import StairError, folded, no_such_column, option, spoken
-from stair.export.json import SavedRules
+from stair.export.json import Rulebook
 from stair.export.text import fine_percent, fit, score_in_words
 from stair.rules.agreement import Agreement, Figures, agreement_of
 from stair.rules.objective import f1
@@ -35,7 +35,7 @@ class Applied:
         return {"stair_label": self.labels, "stair_rule": self.rules}
 
 
-def apply_rules(saved: SavedRules, table: Any) -> Applied:
+def apply_rules(saved: Rulebook, table: Any) -> Applied:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
     numbers = saved.rules.assign(values)
@@ -53,7 +53,7 @@ class Judged:
 
 
 def judge(
-    saved: SavedRules,
+    saved: Rulebook,
     frame: Frame,
     label: str,
     positive: Sequence[str] | None = None,
@@ -88,7 +88,7 @@ def judge(
     return Judged(agreement_of(rules, values, codes), label, tuple(map(spoken, notes)))
 
 
-def explain_row(saved: SavedRules, frame: Frame, row: int) -> str:
+def explain_row(saved: Rulebook, frame: Frame, row: int) -> str:
     """Why this row (counted from 1) is, or is not, an outlier."""
     if not 1 <= row <= frame.n_rows:
         raise StairError(
@@ -99,7 +99,7 @@ def explain_row(saved: SavedRules, frame: Frame, row: int) -> str:
     return f"Row {row}: {saved.rules.explain(saved.rules.read(one))}"
 
 
-def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int) -> str:
+def coverage_table(saved: Rulebook, applied: Applied, source: str, width: int) -> str:
     """The share of rows of each rule, when the rules were learned and now."""
     before = sum(saved.rules.totals)
     names = [saved.rules.label_name(label) for label in saved.rules.classes]
@@ -124,7 +124,7 @@ def coverage_table(saved: SavedRules, applied: Applied, source: str, width: int)
     return "\n".join(lines)
 
 
-def agreement_table(saved: SavedRules, judged: Judged, width: int) -> str:
+def agreement_table(saved: Rulebook, judged: Judged, width: int) -> str:
     """Precision, recall and F1 of all rules together and of each, when learned and now."""
     rules, now = saved.rules, judged.agreement
     kinds = {str(k["label"]): k["score"] for k in saved.facts.get("kinds") or ()}
@@ -148,7 +148,7 @@ def agreement_table(saved: SavedRules, judged: Judged, width: int) -> str:
     return "\n".join(lines)
 
 
-def _fact(saved: SavedRules, name: str) -> float:
+def _fact(saved: Rulebook, name: str) -> float:
     found = saved.facts.get(name)
     return float(found) if isinstance(found, int | float) else math.nan
 
@@ -165,7 +165,7 @@ def _share(figure: float) -> str:
     return "–" if math.isnan(figure) else score_in_words(figure, 1.0)
 
 
-def _learned_without_rule(saved: SavedRules) -> float:
+def _learned_without_rule(saved: Rulebook) -> float:
     """The share of rows that no rule covered when the rules were learned; NaN if not known."""
     rows, of = (saved.facts.get(name) for name in ("rows_without_rule", "rows"))
     if isinstance(rows, int) and isinstance(of, int) and 0 <= rows <= of and of:

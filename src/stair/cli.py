@@ -10,7 +10,7 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 import typer.core
@@ -18,10 +18,20 @@ import typer.core
 from stair import gate
 from stair.checkout import reproduce
 from stair.doctor import doctor
+from stair.flags import (
+    ColumnFlags,
+    EngineFlags,
+    KindFlags,
+    MeasureFlags,
+    MoreMethodFlags,
+    TableFlags,
+    VerdictFlags,
+    in_groups,
+)
 from stair.review.command import review
 
 if TYPE_CHECKING:
-    from stair.export import SavedRules
+    from stair.export import Rulebook
     from stair.summary import Summary
 
 
@@ -81,130 +91,16 @@ def _stair(
 
 
 @app.command()
+@in_groups
 def summarize(
     file: File,
-    label: Annotated[
-        str | None, typer.Option(help="The column with the verdict.", rich_help_panel="Verdict")
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(help="The column with outlier scores.", rich_help_panel="Verdict")
-    ] = None,
-    contamination: Annotated[
-        Any,
-        typer.Option(
-            help="Outliers: a share up to 0.5, or a whole number of rows.",
-            metavar="NUMBER",
-            parser=gate.share_or_number,
-            rich_help_panel="Verdict",
-        ),
-    ] = None,
-    detector: Annotated[
-        str | None, typer.Option(help="Find outliers: lof, iforest, …", rich_help_panel="Verdict")
-    ] = None,
-    positive: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The label that means outlier; may be repeated.", rich_help_panel="Verdict"
-        ),
-    ] = None,
-    negative: Annotated[
-        str | None,
-        typer.Option(
-            help="The label that means normal; every other is a kind of outlier.",
-            rich_help_panel="Verdict",
-        ),
-    ] = None,
-    measure: Annotated[
-        str,
-        typer.Option(
-            help="With more than two labels: f1 of each kind, or accuracy.",
-            rich_help_panel="Verdict",
-        ),
-    ] = "f1",
-    method: Annotated[
-        str, typer.Option(help="distilled, stair, refined, local, id3 or cart.")
-    ] = "distilled",
-    min_score: Annotated[
-        float, typer.Option(help="The floor that F1 (or accuracy) must exceed.")
-    ] = 0.8,
-    max_rule_length: Annotated[int, typer.Option(help="The most attributes of one rule.")] = 10,
-    max_total_length: Annotated[
-        int | None, typer.Option(help="The most attributes of all rules together.")
-    ] = None,
-    min_outliers: Annotated[
-        int | None,
-        typer.Option(
-            help="The fewest outliers a rule may cover.", rich_help_panel="Method distilled"
-        ),
-    ] = None,
-    effort: Annotated[
-        str,
-        typer.Option(help="How long to look: normal or fast.", rich_help_panel="Method distilled"),
-    ] = "normal",
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Stop looking after SECONDS.", rich_help_panel="Method distilled"),
-    ] = None,
-    min_rows_per_value: Annotated[
-        int,
-        typer.Option(help="Rows that a value must have to be named.", rich_help_panel="Columns"),
-    ] = 5,
-    max_values: Annotated[
-        int,
-        typer.Option(help="The most values that one list has.", rich_help_panel="Columns"),
-    ] = 12,
-    partitions: Annotated[
-        str,
-        typer.Option(help="Partitions to start with, or auto.", rich_help_panel="Method local"),
-    ] = "auto",
-    locality: Annotated[
-        float | None,
-        typer.Option(help="What distance weighs beside an error.", rich_help_panel="Method local"),
-    ] = None,
-    floor_on: Annotated[
-        str,
-        typer.Option(
-            help="The floor is on the routed or assigned score.", rich_help_panel="Method local"
-        ),
-    ] = "routed",
-    include: Annotated[
-        list[str] | None,
-        typer.Option(help="Use only this column (repeat).", rich_help_panel="Columns"),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="Leave this column out (repeat).", rich_help_panel="Columns"),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(help="COLUMN=number|category|time|text (repeat).", rich_help_panel="Columns"),
-    ] = None,
-    time_parts: Annotated[
-        bool,
-        typer.Option(
-            "--time-parts/--no-time-parts",
-            help="Hour and weekday of times as attributes, or not.",
-            rich_help_panel="Columns",
-        ),
-    ] = True,
-    time_zone: Annotated[
-        str | None,
-        typer.Option(
-            help="The zone of hours and weekdays, as Europe/Berlin.",
-            show_default="the data's",
-            rich_help_panel="Columns",
-        ),
-    ] = None,
-    time_windows: Annotated[
-        bool,
-        typer.Option(
-            "--time-windows",
-            help="Also times between two others, not only since or until one.",
-            rich_help_panel="Columns",
-        ),
-    ] = False,
-    table: TableName = None,
-    query: Query = None,
+    said: VerdictFlags,
+    measured: MeasureFlags,
+    learning: MoreMethodFlags,
+    columns: ColumnFlags,
+    kind: KindFlags,
+    database: TableFlags,
+    where: EngineFlags,
     validate: Annotated[
         int | None,
         typer.Option(help="Folds to check the rules on, thoroughly; a quick check by default."),
@@ -212,35 +108,6 @@ def summarize(
     no_validate: Annotated[
         bool, typer.Option("--no-validate", help="Leave out the check on rows kept aside.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that draws at random.")] = 0,
-    engine: Annotated[
-        str, typer.Option(help="memory, duckdb or dask.", rich_help_panel="Large data")
-    ] = "memory",
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Keep within this, such as 1GB (duckdb).", rich_help_panel="Large data"),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="A cluster, as tcp://host:8786 (dask).", rich_help_panel="Large data"),
-    ] = None,
-    work: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder to keep codes in (method stair; duckdb, dask).",
-            rich_help_panel="Large data",
-        ),
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(help="The most bins of a column.", rich_help_panel="Large data")
-    ] = 1024,
-    sample: Annotated[
-        int,
-        typer.Option(
-            help="Rows that methods other than stair learn from at once.",
-            rich_help_panel="Large data",
-        ),
-    ] = 100_000,
     json: Annotated[
         Path | None,
         typer.Option(
@@ -278,11 +145,13 @@ def summarize(
 ) -> None:
     """Rules for a table and the verdict of an outlier detector."""
     gate.check_files([file], [(json, "json"), (sql, "sql"), (html, "html")])
+    from stair.data.source import Source
+    from stair.engines.large import engine_of
     from stair.errors import StairError
     from stair.export.sql import check_dialect
     from stair.learn.distill.clock import SHORTENING
-    from stair.learn.localize import LOCALITY
-    from stair.progress import ProgressLine
+    from stair.learn.methods import method_of
+    from stair.progress import ProgressLine, telling
     from stair.summary import summarize as learn
 
     check_dialect(dialect)
@@ -290,11 +159,13 @@ def summarize(
         raise StairError("--examples are rows in the report; name it with --html report.html")
     if examples < 0:
         raise StairError(f"--examples {examples}; expected 0 or more")
-    if file == gate.DASH and (engine == "dask" or work is not None):
+    if file == gate.DASH and (where.engine == "dask" or where.work is not None):
         raise StairError("--engine dask and --work are for files that stay; name one instead of -")
     if no_validate and validate:
         raise StairError(f"--no-validate and --validate {validate} contradict each other")
-    source = gate.to_read(file)
+    method = method_of(learning.method, **learning.settings)
+    engine = engine_of(where.engine, **where.settings) or "memory"
+    path = gate.to_read(file)
     outputs = [path for path in (json, sql, html) if path is not None]
     stages = ["reading", "looking", "learning", "checking", "counting", "writing"]
     skipped = {"checking"} if no_validate else set()
@@ -305,46 +176,23 @@ def summarize(
         keeps=SHORTENING,
         stages=[stage for stage in stages if stage not in skipped] if is_small else (),
     )
-    with progress, gate.keeping(progress.keep):
+    with progress, gate.keeping(progress.keep), telling(progress):
         summary = learn(
-            source,
-            labels=label,
-            scores=score,
-            contamination=contamination,
-            detector=detector,
-            positive=positive or None,
-            negative=negative,
-            measure=cast(Any, measure),
+            Source(path, database.table, database.query, None, columns.time_parts,
+                   columns.time_zone),
+            said.label,
+            said.score,
+            said.contamination,
+            said.detector,
+            positive=said.positive or None,
+            negative=measured.normal(said.negative),
             method=method,
-            min_score=min_score,
-            max_rule_length=max_rule_length,
-            max_total_length=max_total_length,
-            min_outliers=min_outliers,
-            effort=cast(Any, effort),
-            time_limit=time_limit,
-            min_rows_per_value=min_rows_per_value,
-            max_values=max_values,
-            n_partitions=gate.partitions(partitions),
-            locality=LOCALITY if locality is None else locality,
-            floor_on=cast(Any, floor_on),
-            include=include or None,
-            exclude=exclude or (),
-            kinds=gate.kinds(kind or []),
-            time_parts=time_parts,
-            time_zone=time_zone,
-            time_windows=time_windows,
-            table=table,
-            query=query,
-            validate=0 if no_validate else validate,
-            random_state=seed,
-            progress=progress,
+            include=columns.include or None,
+            exclude=columns.exclude or (),
+            kinds=kind.kinds,
             engine=engine,
-            memory=memory,
-            work=work,
-            bins=bins,
-            sample=sample,
-            client=scheduler,
-        )
+            validate=0 if no_validate else validate,
+        )  # fmt: skip
         if outputs:
             progress(f"writing {', '.join(path.name for path in outputs)}")
         if json is not None:
@@ -499,8 +347,10 @@ def demo(
 ) -> None:
     """Rules for 5,000 card payments with four planted kinds of fraud."""
     from stair.data import atomic_write, write_table
+    from stair.data.source import Source
     from stair.demo import KINDS_OF_FRAUD, payments
-    from stair.progress import ProgressLine
+    from stair.learn.methods import method_of
+    from stair.progress import ProgressLine, telling
     from stair.summary import summarize as learn
 
     gate.check_folder(output)
@@ -508,15 +358,9 @@ def demo(
         output.mkdir(parents=True, exist_ok=True)
     data = payments()
     stages = ("looking", "learning", "checking", "counting")
-    with ProgressLine(quiet=quiet, stages=stages) as progress:
-        summary = learn(
-            data,
-            labels="flagged",
-            min_score=0.9,
-            max_rule_length=3,
-            name="payments",
-            progress=progress,
-        )
+    method = method_of("distilled", min_score=0.9, max_rule_length=3)
+    with ProgressLine(quiet=quiet, stages=stages) as progress, telling(progress):
+        summary = learn(Source(data, name="payments"), labels="flagged", method=method)
     if output is not None:
         write_table(output / "payments.csv", data)
         summary.to_json(output / "rules.json")
@@ -559,7 +403,7 @@ def _table_of(file: Path) -> str:
     return "data" if not name or file == gate.DASH or set("*?[") & set(name) else name
 
 
-def _saved(path: Path) -> SavedRules:
+def _saved(path: Path) -> Rulebook:
     from stair.export import load
 
     return load(gate.to_read(path))

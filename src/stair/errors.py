@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, Final
 
 # What a terminal obeys or that turns the order of letters around, and halves of characters.
@@ -44,8 +46,13 @@ _is_command = False
 
 def option(name: str, *value: Any) -> str:
     """A setting by the name of its parameter, and which value of it is meant; `spoken` says it."""
-    given = f":{json.dumps(value[0], default=str)}" if value else ""
+    given = f":{json.dumps(value[0], default=_plain)}" if value else ""
     return f"{_OPEN}{name}{given}{_CLOSE}"
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON does not know: a number of NumPy, or the text of anything else."""
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 def spoken(text: str) -> str:
@@ -144,3 +151,29 @@ def folded(names: Iterable[str], most: int = 12) -> str:
     every = list(names)
     tail = f", … {len(every) - most} more" if len(every) > most else ""
     return ", ".join(every[:most]) + tail
+
+
+# --- settings, checked in the same way wherever they are given ----------------------------------
+
+
+def check_count(name: str, value: object, low: int, high: int | None = None) -> None:
+    """Refuse what is no whole number from `low` to `high`."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or not low <= int(value) <= (int(value) if high is None else high):  # type: ignore[call-overload]
+        limits = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+        raise StairError(f"{option(name, value)}; expected a whole number {limits}")
+
+
+def check_number(name: str, value: object, low: float, high: float = math.inf) -> None:
+    """Refuse what is no number from `low` to `high`."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not low <= float(value) <= high:  # type: ignore[arg-type]
+        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
+        raise StairError(f"{option(name, value)}; expected a number {limits}")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse what is none of these words."""
+    if not isinstance(value, str) or value not in choices:
+        words = f"{', '.join(choices[:-1])} or {choices[-1]}"
+        raise StairError(f"{option(name, value)}; expected {words}")

@@ -12,12 +12,56 @@ from numpy.typing import NDArray
 
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
+from stair.data.source import Source
 from stair.errors import StairError, no_such_column, option
-from stair.learn.methods import Progress
+from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
+from stair.progress import Progress
 from stair.rules.schema import Schema, Values, unread_in_words
 from stair.verdict.labels import Labels, labels_from_scores, read_labels
 from stair.verdict.reading import labels_from_detector
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """What somebody says about the rows, as it is given: read, it is a verdict. With `has_kinds`
+    every label but a normal one is a kind of outlier."""
+
+    labels: Any = None
+    scores: Any = None
+    contamination: float | int | None = None
+    detector: Any = None
+    positive: Any = None
+    negative: Any = None
+    has_kinds: bool = False
+    random_state: RandomState = 0  # of a named detector that draws at random
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "scores"):
+            object.__setattr__(self, name, _as_name(getattr(self, name)))
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns of the table that hold it."""
+        return {each for each in (self.labels, self.scores) if isinstance(each, str)}
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Which columns rules may speak of, and of which kind they are where nobody should guess it."""
+
+    include: Collection[str] | None = None
+    exclude: Collection[str] = ()
+    kinds: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        include, kinds = self.include, self.kinds
+        if include is not None:
+            object.__setattr__(self, "include", named(include))
+        object.__setattr__(self, "exclude", named(self.exclude))
+        if kinds is not None:
+            texts = dict(zip(named(kinds), kinds.values(), strict=True))
+            object.__setattr__(self, "kinds", texts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,40 +96,14 @@ class Given:
         )
 
 
-def take_in(
-    data: Any,
-    labels: Any,
-    scores: Any,
-    contamination: float | int | None,
-    detector: Any,
-    *,
-    positive: Any,
-    negative: Any = None,
-    outlier_kinds: bool = False,
-    include: Collection[str] | None,
-    exclude: Collection[str],
-    kinds: Mapping[str, str] | None,
-    time_parts: bool,
-    time_zone: str | None = None,
-    random_state: int | None,
-    table: str | None,
-    query: str | None,
-    name: str | None,
-    say: Progress,
-) -> Given:
+def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress) -> Given:
     """Read a table and the verdict about it. Columns are known by the text of their names."""
-    labels, scores = _as_name(labels), _as_name(scores)
+    data, labels, scores = source.data, statement.labels, statement.scores
+    include, exclude, kinds = chosen.include, chosen.exclude, chosen.kinds
     _check_index(data, labels, "labels")
     _check_index(data, scores, "scores")
-    include = None if include is None else named(include)
-    exclude = named(exclude)
-    kinds = None if kinds is None else dict(zip(named(kinds), kinds.values(), strict=True))
-    held = {column for column in (labels, scores) if isinstance(column, str)}
-    frame = read_table(data, table, query, include, exclude, held, kinds or {}, say)
-    verdict, taken = read_verdict(
-        frame, labels, scores, contamination, detector, positive, negative, outlier_kinds, kinds,
-        include, exclude, random_state, say,
-    )  # fmt: skip
+    frame = read_table(source, chosen, statement.columns, say)
+    verdict, taken = read_verdict(frame, statement, chosen, say)
     same = {column for given in (labels, scores) for column in _own_column(frame, given)}
     taken |= same
     say("looking at the columns")
@@ -94,7 +112,7 @@ def take_in(
     included = None if include is None else [n for n in include if n not in taken]
     fields, left_out = choose_fields(
         told, include=included, exclude=[n for n in exclude if n in columns], kinds=kinds,
-        time_parts=time_parts, time_zone=time_zone,
+        time_parts=source.time_parts, time_zone=source.time_zone,
     )  # fmt: skip
     left_out |= {column: "the verdict itself" for column in frame.columns if column in same}
     left_out |= {column: "it is the verdict" for column in include or () if column in taken}
@@ -106,7 +124,9 @@ def take_in(
     said = {unread_in_words(source, "number", n) for source, n in values.unread.items()}
     types = told.types
     notes = (
-        *notes_on_parts(fields, lambda n: zone_of_column(columns[n], types.get(n, "")), time_zone),
+        *notes_on_parts(
+            fields, lambda n: zone_of_column(columns[n], types.get(n, "")), source.time_zone
+        ),
         *(note for note in values.notes if not marks or note not in said),
         *marks,
     )
@@ -119,26 +139,19 @@ def take_in(
         schema=schema.remembering(values),
         left_out=left_out,
         n_columns=len(columns),
-        source=name or frame.source,
+        source=source.name or frame.source,
         rows=rows,
         values=values,
         codes=verdict.codes[rows],
     )
 
 
-def read_table(
-    data: Any,
-    table: str | None,
-    query: str | None,
-    include: Collection[str] | None,
-    exclude: Collection[str],
-    held: Collection[str],
-    kinds: Mapping[str, str],
-    say: Progress,
-) -> Frame:
+def read_table(source: Source, chosen: Columns, held: Collection[str], say: Progress) -> Frame:
     """The data; of a file only the columns that are needed. `held` hold the verdict. Columns of the
     kind text are read as text, as they will be when the rules are applied; so are categories of
     a file that has no other types."""
+    data, table, query = source.data, source.table, source.query
+    include, exclude, kinds = chosen.include, chosen.exclude, chosen.kinds or {}
     if isinstance(data, Frame):
         return data
     if not isinstance(data, str | Path):
@@ -159,8 +172,8 @@ def read_table(
         for name in (*(include or ()), *exclude, *held):
             if name not in names:
                 raise no_such_column(name, names, Path(data).name)
-        chosen = set(names if include is None else include) - set(exclude) | set(held)
-        wanted = [name for name in names if name in chosen]
+        needed = set(names if include is None else include) - set(exclude) | set(held)
+        wanted = [name for name in names if name in needed]
     codes = [c for c, kind in kinds.items() if kind == "category"] if is_text_file(data) else []
     texts = [*codes, *(c for c, kind in kinds.items() if kind == "text")]
     frame = read(data, table=table, query=query, columns=wanted, texts=texts, say=say)
@@ -209,21 +222,13 @@ def _own_column(frame: Frame, given: Any) -> list[str]:
 
 
 def read_verdict(
-    frame: Frame,
-    labels: Any,
-    scores: Any,
-    contamination: float | int | None,
-    detector: Any,
-    positive: Any,
-    negative: Any,
-    outlier_kinds: bool,
-    kinds: Mapping[str, str] | None,
-    include: Collection[str] | None,
-    exclude: Collection[str],
-    random_state: int | None,
-    say: Progress,
+    frame: Frame, statement: Statement, chosen: Columns, say: Progress
 ) -> tuple[Labels, set[str]]:
     """One label per row, and the columns that held it: the rules must not speak of those."""
+    labels, scores, detector = statement.labels, statement.scores, statement.detector
+    contamination = statement.contamination
+    positive, negative = statement.positive, statement.negative
+    include, exclude, kinds = chosen.include, chosen.exclude, chosen.kinds
     sources = {"labels": labels, "scores": scores, "detector": detector}
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
@@ -232,7 +237,7 @@ def read_verdict(
             f"give one of {option('labels')}, {option('scores')} and {option('detector')}; got "
             f"{got}"
         )
-    taken = {name for name in (labels, scores) if isinstance(name, str)}
+    taken = statement.columns
     if isinstance(labels, Labels):
         return labels, set()
     if labels is not None:
@@ -242,7 +247,11 @@ def read_verdict(
             )
         array, name = _column_or_array(frame, labels, "labels")
         return read_labels(
-            array, positive=positive, negative=negative, kinds=outlier_kinds, name=name or "labels"
+            array,
+            positive=positive,
+            negative=negative,
+            kinds=statement.has_kinds,
+            name=name or "labels",
         ), taken
     for side, value in (("positive", positive), ("negative", negative)):
         if value is not None:
@@ -257,7 +266,10 @@ def read_verdict(
         from stair.verdict import detectors as detect
 
         return detect.find(
-            detector, matrix, contamination=contamination, random_state=random_state
+            detector,
+            matrix,
+            contamination=contamination,
+            random_state=seed_of(statement.random_state),
         ), set()
     return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
 

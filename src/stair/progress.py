@@ -10,9 +10,10 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import Final, Self, TextIO, TypeAlias
 
 from stair.errors import visible
 
@@ -20,15 +21,15 @@ PATIENCE: Final = 1.0  # seconds before anything is shown
 BEAT: Final = 0.1
 
 
-class Said(str):
+class Words(str):
     """Words about how it goes, with the share that is done; text like any other to most."""
 
     share: float
 
     def __new__(cls, text: str, share: float) -> Self:
-        said = super().__new__(cls, text)
-        said.share = share
-        return said
+        words = super().__new__(cls, text)
+        words.share = share
+        return words
 
 
 class ProgressLine:
@@ -64,7 +65,7 @@ class ProgressLine:
         """Take note of what goes on; True once somebody has had enough of looking for more."""
         begun = [n for n, words in enumerate(self._stages, start=1) if text.startswith(words)]
         self._stage = begun[0] if begun else self._stage
-        self._share = f", {text.share:.0%}" if isinstance(text, Said) else ""
+        self._share = f", {text.share:.0%}" if isinstance(text, Words) else ""
         self._text = visible(text)
         return self._is_enough
 
@@ -109,3 +110,29 @@ class ProgressLine:
         with contextlib.suppress(OSError, ValueError):  # a terminal that is gone stops no work
             self._stream.write(text)
             self._stream.flush()
+
+
+# What is told how it goes. Distilling ends with what there is where the answer is True.
+Progress: TypeAlias = Callable[[str], object]
+
+
+def quiet(_: str) -> None:
+    """Tells nobody."""
+
+
+_listener: ContextVar[Progress] = ContextVar("listener", default=quiet)
+
+
+@contextlib.contextmanager
+def telling(listener: Progress) -> Iterator[None]:
+    """While it lasts, `summarize` and `fit` tell this function in a few words how they get on."""
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
+def listener() -> Progress:
+    """Whoever is told how it goes, here and now."""
+    return _listener.get()

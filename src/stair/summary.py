@@ -10,45 +10,40 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.data import Frame, named
-from stair.data.zones import zone_named
-from stair.errors import StairError, option, spoken
+from stair.data import Frame
+from stair.data.source import Source
+from stair.engines.large import LargeEngine, engine_of
+from stair.errors import StairError, check_count, option, spoken
 from stair.evidence.distribution import Distributions
 from stair.evidence.of_rules import Rest, RuleEvidence, evidence_of, rest_of
 from stair.evidence.suspects import suspects_of
 from stair.evidence.tallies import Tally
 from stair.export.endings import Endings, written
-from stair.intake import Given, take_in
-from stair.learn.distill import EFFORTS, Effort, Further
+from stair.intake import Columns, Given, Statement, take_in
+from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.grow import Step
 from stair.learn.kinds import Kind, kinds_of
-from stair.learn.localize import LOCALITY
-from stair.learn.methods import (
-    METHODS,
-    Certificate,
-    Learned,
-    Learner,
-    Progress,
-    check_rules,
-)
+from stair.learn.learner import Learner, check_rules
+from stair.learn.method import Certificate, Learned, Method
+from stair.learn.methods import method_of
 from stair.learn.validation import Check
 from stair.pictures import Pictures
+from stair.progress import listener
 from stair.rules.agreement import Score, Scores, predicted_classes, predicted_labels, score_on
-from stair.rules.columns import LISTS, Lists
 from stair.rules.groups import groups_of
 from stair.rules.objective import reaches, score_of_classes
 from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
+from stair.scale.coding import Coded
+from stair.scale.rules import Learned as Counted
+from stair.scale.summarize import binned_note, learn_large
 from stair.verdict.codebook import Codebook
-
-# No list of values that a person reads is longer.
-MOST_LISTED: Final = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,48 +254,25 @@ def summarize(
     contamination: float | int | None = None,
     detector: Any = None,
     *,
-    method: str = "distilled",
-    min_score: float = 0.8,
-    max_rule_length: int = 10,
-    max_total_length: int | None = None,
-    min_outliers: int | None = None,
-    effort: Effort = "normal",
-    time_limit: float | None = None,
-    n_partitions: int | Literal["auto"] = "auto",
-    locality: float = LOCALITY,
-    floor_on: Literal["routed", "assigned"] = "routed",
     positive: Any = None,
     negative: Any = None,
-    measure: Literal["f1", "accuracy"] = "f1",
+    method: str | Method = "distilled",
+    min_score: float | None = None,
     include: Collection[str] | None = None,
     exclude: Collection[str] = (),
     kinds: Mapping[str, str] | None = None,
-    min_rows_per_value: int = LISTS.min_rows,
-    max_values: int = LISTS.max_values,
-    time_parts: bool = True,
-    time_zone: str | None = None,
-    time_windows: bool = False,
+    engine: str | LargeEngine = "memory",
     validate: int | None = None,
-    random_state: int | None = 0,
-    table: str | None = None,
-    query: str | None = None,
-    name: str | None = None,
-    progress: Progress | None = None,
-    engine: str = "memory",
-    memory: str | int | None = None,
-    work: str | Path | None = None,
-    bins: int = 1024,
-    sample: int = 100_000,
-    client: Any = None,
 ) -> Summary:
     """Rules that say which rows a detector calls outliers, and why.
 
     Parameters
     ----------
-    data : DataFrame, Arrow table, array, dict of columns or path
-        The rows. A path may be CSV, Parquet, JSON lines, Excel, DuckDB or SQLite (`table` or
-        `query` say what to read of a database), a folder, or a pattern such as "data/*.csv": files
-        with the same columns, read one after the other in the order of their names.
+    data : DataFrame, Arrow table, array, dict of columns, path or Source
+        The rows. A path may be CSV, Parquet, JSON lines, Excel, DuckDB or SQLite, a folder, or a
+        pattern such as "data/*.csv": files with the same columns, read one after the other in the
+        order of their names. A `stair.Source` says more: what to read of a database, a name for
+        the data, or the zone of its times.
     labels : str or array, optional
         The verdict: a column's name or an array (0/1, bool, -1/+1, words, more classes). Where it
         is a Series that is also a column of the data, that column is left out.
@@ -310,131 +282,67 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    method : {"distilled", "stair", "refined", "local", "id3", "cart"}
-        How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
-        rules for outliers and inliers; the same, made as short as they get; rules for partitions
-        of the data; or the paper's baselines. With an engine for large data, distilled rules are
-        looked for in samples, and chosen by the counts of all rows.
-    min_score : float
-        The floor: F1 of the outliers (accuracy with more than two classes) must be above it.
-    max_rule_length : int
-        The most attributes that one rule may have.
-    max_total_length : int, optional
-        The largest total length of all rules.
-    min_outliers, effort, time_limit
-        For method "distilled": see `stair.DistilledStair`.
-    n_partitions, locality, floor_on
-        For method "local": see `stair.LocalStair`.
     positive : value or list of values, optional
         The label that means outlier, or several.
     negative : value, optional
-        The label that means normal. With method "distilled" every other one is then a kind of
-        outlier with rules and a floor of its own, as it is where one label is by far the most
-        frequent of more than two.
-    measure : {"f1", "accuracy"}
-        With more than two labels, "accuracy" has rules for all of them together, as in the paper.
+        The label that means normal. With distilled rules every other one is then a kind of outlier
+        with rules and a floor of its own, as it is where one label is by far the most frequent of
+        more than two. An empty list says that none is normal: then rules tell all labels apart, as
+        in the paper.
+    method : {"distilled", "stair", "refined", "local", "id3", "cart"}, or one of the estimators
+        How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
+        rules for outliers and inliers; the same, made as short as they get; rules for partitions
+        of the data; or the paper's baselines. An estimator has settings, as in
+        `DistilledStair(min_outliers=8)`. With an engine for large data, distilled rules are looked
+        for in samples, and chosen by the counts of all rows.
+    min_score : float, optional
+        The floor: F1 of the outliers (accuracy with more than two classes) must be above it. By
+        default it is the method's, 0.8 where nobody said otherwise.
     include, exclude : list of column names
         What the rules may speak of; what they may not.
     kinds : dict
         The kind of a column where it should not be guessed: number, category, time or text.
-    min_rows_per_value, max_values : int
-        A value of a category is named only if so many rows have it, and a clause lists at most so
-        many values.
-    time_parts : bool
-        Whether the hour and the weekday of a time are attributes of their own, where they change.
-    time_zone : str, optional
-        The zone of these hours and weekdays, such as "Europe/Berlin" or "+02:00", for times that
-        have a zone; by default it is the zone of the data. Times without one are as written.
-    time_windows : bool
-        Whether a rule may ask for a time between two others. By default it asks for times since
-        one or until one: a few hours of one day are a coincidence more often than a reason.
+    engine : {"memory", "duckdb", "dask", "spark"}, or a DuckDB, Dask or Spark
+        Where the rows are: in memory, in files that are read in parts, or in a Dask or Spark
+        DataFrame. All but the first take the label as a column's name. A value has settings, as in
+        `stair.DuckDB(memory="1GB")`.
     validate : int, optional
         The rules are also learned on so many folds and scored on the rest; 0 leaves that out. By
         default the check is a quick one, with less effort.
-    random_state : int
-        For a named detector that draws at random.
-    name : str
-        What to call the data in the output; the file's name by default.
-    progress : function
-        Called with a few words now and then.
-    engine : {"memory", "duckdb", "dask", "spark"}
-        Where the rows are: in memory, in files that are read in parts (DuckDB), or in a Dask or
-        Spark DataFrame. All but the first take the label as a column's name.
-    memory : str or int
-        For engine "duckdb": the memory to keep within, such as "1GB".
-    work : path
-        For engines "duckdb" and "dask": a folder where codes and finished levels of the method
-        "stair" are kept for another run. All workers of a cluster must reach it.
-    bins : int
-        For engines other than "memory": the most bins of one column.
-    sample : int
-        For those engines, with a method other than "stair": the most rows, drawn at random, to
-        learn from at once. The rules are then counted on all rows.
-    client : distributed.Client or str
-        For engine "dask": the client of a cluster, or its scheduler's address.
 
     Returns
     -------
     Summary
     """
-    _check_settings(method, min_score, max_rule_length, max_total_length, validate)
-    if n_partitions != "auto" and n_partitions < 1:
-        raise StairError(f"{option('n_partitions', n_partitions)}; expected at least 1, or auto")
-    if locality < 0:
-        raise StairError(f"{option('locality', locality)}; expected a number that is not negative")
-    if floor_on not in ("routed", "assigned"):
-        raise StairError(f"{option('floor_on', floor_on)}; expected routed or assigned")
-    if effort not in EFFORTS:
-        raise StairError(f"no effort {effort!r}; expected {' or '.join(EFFORTS)}")
-    if min_outliers is not None and min_outliers < 1:
-        raise StairError(f"{option('min_outliers', min_outliers)}; expected at least 1")
-    if measure not in ("f1", "accuracy"):
-        raise StairError(f"{option('measure', measure)}; expected f1 or accuracy")
-    if min_rows_per_value < 1 or not 1 <= max_values <= MOST_LISTED:
-        raise StairError(
-            f"{option('min_rows_per_value', min_rows_per_value)} and "
-            f"{option('max_values', max_values)}; expected at least 1, and at most {MOST_LISTED:,} "
-            "values"
-        )
-    if time_limit is not None and not time_limit >= 0:
-        raise StairError(f"{option('time_limit', time_limit)}; expected seconds, 0 or more")
-    time_zone = None if time_zone is None else zone_named(time_zone)
-    say = progress or (lambda _: None)
-    if engine != "memory":
-        from stair.scale.summarize import summarize_large
-
-        return summarize_large(
-            data, labels, scores, detector, engine=engine, method=method, min_score=min_score,
-            max_rule_length=max_rule_length, max_total_length=max_total_length, positive=positive,
-            negative=negative, outlier_kinds=method == "distilled" and measure == "f1",
-            include=None if include is None else [n for n in named(include) if n != labels],
-            exclude=named(exclude), kinds=kinds, time_parts=time_parts, time_zone=time_zone,
-            validate=validate, random_state=random_state, table=table, query=query, name=name,
-            say=say, memory=memory, work=work, bins=bins, sample=sample, client=client,
-            lists=Lists(min_rows_per_value, max_values),
-            others={"n_partitions": n_partitions, "locality": locality, "floor_on": floor_on,
-                    "min_outliers": min_outliers, "effort": effort, "time_limit": time_limit,
-                    "time_windows": time_windows},
-        )  # fmt: skip
-    given = take_in(
-        data, labels, scores, contamination, detector, positive=positive, negative=negative,
-        outlier_kinds=method == "distilled" and measure == "f1", include=include, exclude=exclude,
-        kinds=kinds, time_parts=time_parts, time_zone=time_zone, random_state=random_state,
-        table=table, query=query, name=name, say=say,
+    how = method_of(method, **({} if min_score is None else {"min_score": min_score}))
+    if validate is not None:
+        check_count("validate", validate, 0)
+        if validate == 1:
+            raise StairError(
+                f"{option('validate', validate)}; expected 0 (off) or at least 2 folds"
+            )
+    where = engine_of(getattr(how, "engine", "memory") if engine == "memory" else engine)
+    source, chosen, say = Source.of(data), Columns(include, exclude, kinds), listener()
+    is_apart = isinstance(negative, list | tuple) and not negative
+    statement = Statement(
+        labels, scores, contamination, detector, how.pos_label if positive is None else positive,
+        None if is_apart else negative, how.has_kinds and not is_apart, how.random_state,
     )  # fmt: skip
-    learn = Learner(
-        given.schema, method, min_score, max_rule_length, max_total_length, given.verdict, say,
-        n_partitions, locality, floor_on, random_state, min_outliers, effort, time_limit,
-        Lists(min_rows_per_value, max_values), time_windows,
-    )  # fmt: skip
-    learned = learn(given.values, given.codes)
     settings = {
-        **learn.settings,
-        "time_parts": time_parts,
-        "time_zone": time_zone,
+        **how.settings,
+        "time_parts": source.time_parts,
+        "time_zone": source.time_zone,
         "validate": validate,
-        "random_state": random_state,
     }
+    if where is not None:
+        coded, counted = learn_large(source, statement, chosen, how, where, validate, say)
+        settings |= {"engine": where.name, "bins": where.bins}
+        if how.name != "stair" or validate != 0:
+            settings |= {"sample": where.sample}
+        return summary_of_counts(coded, counted, settings, source.name)
+    given = take_in(source, statement, chosen, say)
+    learn = Learner(how, given.schema, given.verdict, say)
+    learned = learn(given.values, given.codes)
     check = check_rules(learn, learned, given.values, given.codes, validate)
     say("counting")
     return summary_of(given, learned, settings, check)
@@ -505,23 +413,38 @@ def summary_of(
     )
 
 
-def _check_settings(
-    method: str,
-    min_score: float,
-    max_rule_length: int,
-    max_total_length: int | None,
-    validate: int | None,
-) -> None:
-    if method not in METHODS:
-        raise StairError(f"no method {method!r}; methods are {', '.join(METHODS)}")
-    if not 0 <= min_score <= 1:
-        raise StairError(f"the floor is {min_score:g}; expected a score from 0 to 1")
-    if max_rule_length < 1:
-        raise StairError(f"the longest rule is {max_rule_length}; expected at least 1 attribute")
-    if max_total_length is not None and max_total_length < 0:
-        raise StairError(f"the total length is {max_total_length}; expected at least 0")
-    if validate is not None and (validate < 0 or validate == 1):
-        raise StairError(f"{option('validate', validate)}; expected 0 (off) or at least 2 folds")
+def summary_of_counts(
+    coded: Coded, learned: Counted, settings: Mapping[str, Any], name: str | None
+) -> Summary:
+    """Rules counted where the rows are, which are not kept."""
+    rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}
+    return Summary(
+        rules=learned.rules,
+        evidence=learned.evidence,
+        rest=learned.rest,
+        method=settings["method"],
+        score=Score(learned.score),
+        min_score=settings["min_score"],
+        n_rows=sum(coded.totals),
+        n_columns=len(coded.names) - 1,
+        meaning=coded.meaning,
+        source=name or coded.source,
+        left_out=coded.left_out,
+        notes=(*coded.notes, *binned_note(coded, settings["bins"])),
+        settings={**settings, "passes": learned.n_passes, **rounds},
+        versions=library_versions(),
+        trace=learned.trace,
+        certificate=learned.certificate,
+        unexplained=learned.missed,
+        codebook=coded.codebook,
+        check=learned.check if isinstance(learned.check, Check) else None,
+        unchecked=learned.check if isinstance(learned.check, str) else "",
+        kinds=learned.kinds,
+        further=learned.further,
+        suspects=learned.suspects,
+        frontier=learned.frontier,
+        _tallies=learned.tallies,
+    )
 
 
 def library_versions() -> dict[str, str]:

@@ -230,6 +230,16 @@ def _words(value: Any) -> str:
     return str(value)
 
 
+def described(values: Sequence[Any]) -> Loaded:
+    """Lists, records or bytes, which are known by what Python calls them wherever they come from:
+    a database has words of its own for them."""
+    if all(v is None for v in values):
+        return from_values(values)
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [None if v is None else _words(v) for v in values]
+    return texts, "described"
+
+
 def from_series(name: str, series: Any) -> Loaded:
     """A column of any library that narwhals knows."""
     import narwhals as nw

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stair.data.arrays import arrow_columns, from_array, from_values
+from stair.data.arrays import arrow_columns, described, from_array, from_values
 from stair.data.frame import EPOCH_UNIT, Array, Loaded, Opened, unique_names
 from stair.data.packages import (
     NO_EXTENSIONS,
@@ -126,6 +126,7 @@ def _duckdb_loaders(
 
     def load(places: list[int]) -> list[Loaded]:
         shapes = {i: sql_shape(types[i]) for i in places}
+        shapes |= {i: ("map", "{0}") for i in places if re.fullmatch(r"MAP\(.*\)", types[i], re.S)}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
         arrays = con.execute(f"SELECT {select} {named}", given).fetchnumpy()
         loaded = {i: _from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()}
@@ -192,7 +193,7 @@ def sql_shape(declared: str) -> tuple[str, str]:
     if re.fullmatch(r"TIMESTAMP(_[A-Z]+)? WITH TIME ZONE|TIMESTAMPTZ(_[A-Z]+)?", declared):
         return "zoned", _MICROSECONDS.format("TRY_CAST({0} AS TIMESTAMPTZ)")
     if re.fullmatch(r"BLOB|.*\]|(STRUCT|MAP|UNION)\(.*", declared, re.DOTALL):
-        return "described", "CAST({0} AS VARCHAR)"  # lists, records, maps, unions
+        return "described", "{0}"  # lists, records, maps, unions
     return "text", "CAST({0} AS VARCHAR)"
 
 
@@ -205,18 +206,31 @@ def _from_masked(kind: str, values: Array) -> Loaded:
         return cast(Loaded, join_pieces([typed(texts)]))
     if kind == "decimal":
         return decimals([None if gone else v for v, gone in zip(data, absent, strict=True)])
-    if kind in ("text", "described") or (kind == "bool" and absent.any()):
+    if kind == "described":
+        return described([None if gone else _as_python(v)
+                          for v, gone in zip(data, absent, strict=True)])  # fmt: skip
+    if kind == "map":  # as Arrow has them
+        return described([None if gone else list(v.items())
+                          for v, gone in zip(data, absent, strict=True)])  # fmt: skip
+    if kind == "text" or (kind == "bool" and absent.any()):
         data = data.astype(object)
         data[absent] = None
         if kind == "bool" or absent.all():
             return from_values(data.tolist())
-        return data, "described" if kind == "described" else ""
+        return data, ""
     if kind in ("date", "zoned"):
         times = data.astype(np.int64).view(EPOCH_UNIT)
         times[absent] = np.datetime64("NaT")
         return times, "zoned" if kind == "zoned" else ""
     column, _ = from_array("", np.ma.array(data, mask=absent))
     return column, kind if kind in ("clock", "duration") else ""
+
+
+def _as_python(value: Any) -> Any:
+    """A list as one, also within others: DuckDB delivers arrays, masked where there are gaps."""
+    if isinstance(value, np.ndarray):
+        return [_as_python(each) for each in value.tolist()]
+    return value
 
 
 def decimals(texts: Iterable[str | None]) -> Loaded:

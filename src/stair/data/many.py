@@ -19,7 +19,7 @@ from stair.data.reading import DATABASES, JSON_LINES, TEXT, ending_of
 from stair.data.stream import check_same, found_files
 from stair.data.values import Piece, join_pieces, whole_numbers
 from stair.errors import StairError, folded, option
-from stair.progress import Said
+from stair.progress import Words
 
 _WORDS = {"int": "numbers", "float": "numbers", "bool": "true and false", "date": "times",
           "zoned": "times with a zone", "text": "text", "duration": "durations",
@@ -50,7 +50,7 @@ def read(
     for number, file in enumerate(files, start=1):
         if say is not None:
             words = f"reading {file.name}: file {number} of {len(files)}"
-            say(Said(words, (number - 1) / len(files)))
+            say(Words(words, (number - 1) / len(files)))
         if wanted is not None:
             _check_columns(files[0], file)
         frames.append(plain(file, columns=wanted, texts=texts))

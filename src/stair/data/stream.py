@@ -145,7 +145,7 @@ class Stream:
     def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         """Record batches of these columns: numbers as float64 (NaN: missing), whole ones of 64 bits
         as they are and larger ones as text, times as microseconds (the least number: missing),
-        truths and text as they are."""
+        truths, text, lists and records as they are."""
         select = ", ".join(self._columns[name][1] for name in names)
         self.check()
         with self._in_words():
@@ -162,7 +162,7 @@ class Stream:
             if self.shape(name) in ("text", "described") and name not in self._lengths
         ]
         if new:
-            sizes = [f"strlen({self._columns[name][1]})" for name in new]
+            sizes = [f"strlen(CAST({self._columns[name][1]} AS VARCHAR))" for name in new]
             asked = ", ".join(
                 f"coalesce(list_sum(max({size}, {VECTOR})), 0), coalesce(avg({size}), 0)"
                 for size in sizes

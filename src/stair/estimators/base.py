@@ -21,30 +21,29 @@ from sklearn.utils.validation import (
 
 from stair.data import Frame, from_object
 from stair.data.arrays import EXACT
-from stair.data.conversion import are_whole
+from stair.data.conversion import are_whole, count_fractions
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
-from stair.learn.seeds import seed_of
+from stair.learn.method import Learned, Method, Task
 from stair.learn.table import Table, choose_fields, encode, read_to_learn
+from stair.progress import listener
 from stair.rules.columns import Numbers
 from stair.rules.figures import score_in_words
-from stair.rules.objective import reaches, score_of
-from stair.rules.rule_set import Explanation, Leaf, RuleSet, rule_set_of
+from stair.rules.objective import reaches
+from stair.rules.rule_set import Explanation
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import outlier_of_two
 
 
-class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """What Stair, ID3 and CART share: input, labels, and everything after the rules are there."""
+class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[misc]
+    """A method as a classifier: input, labels, and everything after the rules are there."""
 
-    min_score: float
-    pos_label: Any
     _schema: Schema | None
     left_out_: dict[str, str]
     stops_at_the_floor = False  # whether rules are made shorter until the score is just above it
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        self._check_parameters()
+        self.check()
         frame = frame_of(X)
         values: NDArray[np.float64] | Values
         if frame is None:
@@ -75,7 +74,14 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         codes = labels.astype(np.int32, copy=False)
         self._positive = self._positive_class(codes, weights)
-        return self._learned(*self._learn(self._table(values, codes), codes, weights))
+        task = Task(
+            tuple(self.classes_.tolist()),
+            self._positive,
+            weights,
+            is_repeated=weights is not None and not count_fractions(weights),
+            say=listener(),
+        )
+        return self._learned(self.learn(self._table(values, codes), codes, task))
 
     def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, NDArray[Any]]:
         """The values of a frame that is more than numbers, and the labels of its rows."""
@@ -93,7 +99,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """What is learned from: columns of codes, in the order of their names."""
         if isinstance(values, Values):
             assert self._schema is not None
-            return encode(self._schema, values, labels)
+            return encode(
+                self._schema, values, labels, lists=self.lists, time_windows=self.time_windows
+            )
         names = self._names()
         order = in_name_order(names)
         whole = [are_whole(values[:, j]) for j in range(len(names))]
@@ -103,8 +111,13 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         schema = Schema.of_numbers(names, [n for n, w in zip(names, whole, strict=True) if w])
         return Table(schema, columns, matrix, by_name)
 
-    def _learned(self, rules: RuleSet, score: float) -> Self:
-        self.rules_, self.score_ = rules, score
+    def _keep(self, learned: Learned) -> None:
+        """The attributes that learning leaves."""
+        self.rules_, self.score_ = learned.rules, learned.score
+        self.trace_ = list(learned.trace)
+
+    def _learned(self, learned: Learned) -> Self:
+        self._keep(learned)
         self.floor_reached_ = reaches(self.score_, self.min_score)
         if not self.floor_reached_:
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
@@ -163,15 +176,6 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return dict(zip(self.feature_names_in_.tolist(), X.T, strict=True))
 
-    def _learn(
-        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> tuple[RuleSet, float]:
-        """The rules, and their score on the rows they were learned from."""
-        raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        check_number("min_score", self.min_score, 0.0, 1.0)
-
     def _positive_class(
         self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> int | None:
@@ -214,8 +218,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
 
-class TreeClassifier(RuleClassifier):
-    """Disjoint rules from one tree."""
+class WeightedClassifier(RuleClassifier):
+    """One whose rows may have weights."""
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn rules for labels y.
@@ -226,21 +230,6 @@ class TreeClassifier(RuleClassifier):
         memory of the rows. `left_out_` names them with the reason.
         """
         return self._fit(X, y, sample_weight)
-
-    def _learn(
-        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> tuple[RuleSet, float]:
-        leaves, default = self._leaves(table, labels, weights)
-        classes = tuple(self.classes_.tolist())
-        rules = rule_set_of(leaves, classes, table.schema, default, self._positive)
-        groups = ((leaf.label, leaf.counts) for leaf in leaves)
-        return rules, score_of(groups, rules.totals, self._positive)
-
-    def _leaves(
-        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> tuple[list[Leaf], int]:
-        """The leaves that cover all rows, and the class for a row that none covers."""
-        raise NotImplementedError
 
 
 def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
@@ -315,19 +304,3 @@ def _check_exact(X: Any) -> None:
                 f"X has whole numbers up to {largest}, which scikit-learn rounds to 64-bit floats; "
                 "stair.summarize keeps them exact"
             )
-
-
-def check_number(name: str, value: Any, low: float, high: float) -> None:
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high:
-        raise StairError(f"{name}={value!r}; expected a number from {low:g} to {high:g}")
-
-
-def check_count(name: str, value: Any, low: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise StairError(f"{name}={value!r}; expected a whole number of at least {low}")
-
-
-def check_random_state(value: Any) -> None:
-    if not isinstance(value, np.random.RandomState):  # asking one for a seed would change it
-        seed_of(value)

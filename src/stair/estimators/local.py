@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from stair.errors import StairError
-from stair.estimators.base import RuleClassifier, check_count, check_number, check_random_state
-from stair.learn.localize import LOCALITY, local_rules
-from stair.learn.seeds import seed_of
-from stair.learn.table import Table
-from stair.rules.rule_set import RuleSet
+from stair.estimators.base import RuleClassifier
+from stair.learn.method import Learned
+from stair.learn.methods import LocalMethod
 
 
-class LocalStair(RuleClassifier):
+class LocalStair(RuleClassifier, LocalMethod):
     """L-STAIR: partitions of the data and short rules for each, learned together.
 
     A new row is routed to the partition with the nearest center, and judged by its rules. The
@@ -38,6 +34,8 @@ class LocalStair(RuleClassifier):
         Which of the two scores must be above the floor; the paper's is "assigned".
     max_rounds : int
         The most rounds of the loop.
+    min_rows_per_value, max_values, time_windows
+        See `stair.DistilledStair`.
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
@@ -58,26 +56,6 @@ class LocalStair(RuleClassifier):
 
     stops_at_the_floor = True
 
-    def __init__(
-        self,
-        min_score: float = 0.8,
-        max_rule_length: int = 10,
-        n_partitions: int | str = 2,
-        locality: float = LOCALITY,
-        floor_on: str = "routed",
-        max_rounds: int = 10,
-        pos_label: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.min_score = min_score
-        self.max_rule_length = max_rule_length
-        self.n_partitions = n_partitions
-        self.locality = locality
-        self.floor_on = floor_on
-        self.max_rounds = max_rounds
-        self.pos_label = pos_label
-        self.random_state = random_state
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn partitions and rules for labels y.
 
@@ -88,36 +66,8 @@ class LocalStair(RuleClassifier):
         """
         return self._fit(X, y)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_count("max_rule_length", self.max_rule_length, 1)
-        check_count("max_rounds", self.max_rounds, 1)
-        if self.n_partitions != "auto":
-            check_count("n_partitions", self.n_partitions, 1)
-        check_number("locality", self.locality, 0.0, 1e9)
-        if self.floor_on not in ("routed", "assigned"):
-            raise StairError(f"floor_on={self.floor_on!r}; expected 'routed' or 'assigned'")
-        check_random_state(self.random_state)
-
-    def _learn(
-        self, table: Table, labels: NDArray[np.int32], weights: NDArray[np.float64] | None
-    ) -> tuple[RuleSet, float]:
-        del weights
-        floor_on: Any = self.floor_on
-        n_partitions: Any = self.n_partitions
-        rules, local = local_rules(
-            table,
-            labels,
-            tuple(self.classes_.tolist()),
-            positive=self._positive,
-            min_score=self.min_score,
-            max_rule_length=self.max_rule_length,
-            n_partitions=n_partitions,
-            locality=self.locality,
-            floor_on=floor_on,
-            max_rounds=self.max_rounds,
-            seed=seed_of(self.random_state),
-        )
-        self.rounds_, self.trace_ = local.rounds, local.steps
-        self.assigned_score_, self.routed_score_ = local.assigned, local.routed
-        return rules, local.routed if floor_on == "routed" else local.assigned
+    def _keep(self, learned: Learned) -> None:
+        super()._keep(learned)
+        assert learned.local is not None
+        self.rounds_ = learned.local.rounds
+        self.assigned_score_, self.routed_score_ = learned.local.assigned, learned.local.routed

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -19,14 +20,12 @@ from stair.evidence.axis import Axis, Scale, unit_of
 from stair.evidence.charts import Bar, Bars, Bin, Chart, Histogram, Mark
 from stair.evidence.tallies import Ranked, Tally
 from stair.rules.clauses import (
-    BEGINNING,
-    END,
     Among,
     Clause,
     Interval,
     Mentions,
     Period,
-    folded,
+    Visitor,
     number_in_words,
     value_in_words,
     value_order,
@@ -94,14 +93,63 @@ class Distributions:
         return found
 
     def _read(self, clause: Clause) -> _Ordered | _Named:
-        array = self._column(clause.feature)
-        if isinstance(array, Tally):
-            return (_Named if isinstance(clause, Among) else _Ordered).of_tally(array)
-        if isinstance(clause, Mentions):
-            return _Named.of_term(clause, array, self._codes, self._n_classes)
-        if isinstance(clause, Among):
-            return _Named.of_values(array, self._codes, self._n_classes)
-        return _Ordered.of_values(array, self._codes, self._n_classes)
+        column = self._column(clause.feature)
+        if isinstance(column, Tally):
+            return (_Ordered if clause.is_ordered else _Named).of_tally(column)
+        rows: Visitor[_Ordered | _Named] = _Rows(column, self._codes, self._n_classes)
+        return clause.accept(rows)
+
+
+class _Rows:
+    """A column of rows and their classes, read as a clause of each kind needs it."""
+
+    def __init__(self, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> None:
+        self._array, self._codes, self._n_classes = array, codes, n_classes
+
+    def _count(self, rows: NDArray[np.bool_]) -> Counts:
+        return np.bincount(self._codes[rows], minlength=self._n_classes)
+
+    def interval(self, clause: Interval) -> _Ordered:
+        del clause
+        numbers = np.asarray(self._array, dtype=np.float64)
+        return self._ordered(numbers, np.isnan(numbers), is_time=False, whole_days=False)
+
+    def period(self, clause: Period) -> _Ordered:
+        del clause
+        array, gone = self._array, np.isnat(self._array)
+        whole_days = bool((array == array.astype("datetime64[D]"))[~gone].all())
+        numbers = array.astype("datetime64[us]").astype(np.int64)
+        return self._ordered(numbers, gone, is_time=True, whole_days=whole_days)
+
+    def _ordered(
+        self, numbers: NDArray[Any], gone: NDArray[np.bool_], *, is_time: bool, whole_days: bool
+    ) -> _Ordered:
+        classes = range(self._n_classes)
+        return _Ordered(
+            [Ranked(np.sort(numbers[(self._codes == c) & ~gone])) for c in classes],
+            self._count(gone),
+            is_time=is_time,
+            whole_days=whole_days,
+        )
+
+    def among(self, clause: Among) -> _Named:
+        del clause
+        rows: dict[Any, Counts] = {}
+        missing = np.zeros(self._n_classes, dtype=np.int64)
+        for c in range(self._n_classes):
+            for value, n in Counter(self._array[self._codes == c].tolist()).items():
+                if value is None or value != value:
+                    missing[c] += n
+                else:
+                    rows.setdefault(value, np.zeros_like(missing))[c] += n
+        ordered = sorted(rows, key=value_order)
+        return _Named({value: rows[value] for value in ordered}, missing)
+
+    def mentions(self, clause: Mentions) -> _Named:
+        found = Mentions(clause.feature, clause.term).covers(self._array)
+        gone = np.array([v is None or v != v for v in self._array.tolist()], dtype=np.bool_)
+        rows = {clause.term: self._count(found), "": self._count(~found & ~gone)}
+        return _Named(rows, self._count(gone), {clause.term: "mentions it", "": "does not"})
 
 
 class _Ordered:
@@ -131,22 +179,6 @@ class _Ordered:
         self._most = max((x for x in self._finite if x.size), key=lambda x: x.size, default=None)
 
     @classmethod
-    def of_values(cls, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> _Ordered:
-        is_time = array.dtype.kind == "M"
-        if is_time:
-            gone = np.isnat(array)
-            numbers: NDArray[Any] = array.astype("datetime64[us]").astype(np.int64)
-        else:
-            numbers = np.asarray(array, dtype=np.float64)
-            gone = np.isnan(numbers)
-        return cls(
-            [Ranked(np.sort(numbers[(codes == c) & ~gone])) for c in range(n_classes)],
-            np.bincount(codes[gone], minlength=n_classes),
-            is_time=is_time,
-            whole_days=is_time and bool((array == array.astype("datetime64[D]"))[~gone].all()),
-        )
-
-    @classmethod
     def of_tally(cls, tally: Tally) -> _Ordered:
         values = np.array(tally.values, dtype=np.int64 if tally.is_time else np.float64)
         return cls(
@@ -158,19 +190,19 @@ class _Ordered:
         )
 
     def met(self, clause: Clause) -> Counts:
-        low, high = _limits(clause)
+        low, high = clause.limits
         found = np.zeros(len(self.classes), dtype=np.int64)
         if low < high:
             found += self._between([low, high])[0]
-        return found + self.missing if _takes_missing(clause) else found
+        return found + self.missing if clause.missing else found
 
     def chart(self, clause: Clause, group: int) -> Chart:
-        missing = _bar("missing", self.missing, group, _takes_missing(clause))
+        missing = _bar("missing", self.missing, group, clause.missing)
         seen = sum(x.size for x in self.classes)
         if not seen or self._few:
             bars = [self._value_bar(clause, value, group) for value in self._few]
             return Bars((*_in_order(bars), *((missing,) if self.missing.any() or not seen else ())))
-        limits = _limits(clause)
+        limits = clause.limits
         start, stop = self._range(group, limits)
         if not self.is_time:  # beyond 2**53 one more or less is the same number
             start = math.nextafter(start, -math.inf) if start == limits[0] else start
@@ -234,7 +266,7 @@ class _Ordered:
 
     def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
         rows = np.array([x.up_to(value) - x.up_to(value, "left") for x in self.classes])
-        low, high = _limits(clause)
+        low, high = clause.limits
         is_covered = (low < value or low == -math.inf) and value <= high
         return _bar(self._words(value), rows, group, is_covered)
 
@@ -317,64 +349,35 @@ class _Ordered:
 class _Named:
     """Values that have names: categories, or a text with and without a term."""
 
-    def __init__(self, rows: dict[Any, Counts], missing: Counts, term: str | None = None) -> None:
+    def __init__(
+        self, rows: dict[Any, Counts], missing: Counts, names: Mapping[Any, str] | None = None
+    ) -> None:
+        """`names` say what values are called that stand for others: they keep their order."""
         self._rows = rows
         self._missing = missing
-        self._term = term
-
-    @classmethod
-    def of_values(cls, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int) -> _Named:
-        from collections import Counter
-
-        rows: dict[Any, Counts] = {}
-        missing = np.zeros(n_classes, dtype=np.int64)
-        for c in range(n_classes):
-            for value, n in Counter(array[codes == c].tolist()).items():
-                if value is None or value != value:
-                    missing[c] += n
-                else:
-                    rows.setdefault(value, np.zeros(n_classes, dtype=np.int64))[c] += n
-        ordered = {value: rows[value] for value in sorted(rows, key=value_order)}
-        return cls(ordered, missing)
+        self._names = names
 
     @classmethod
     def of_tally(cls, tally: Tally) -> _Named:
         rows = {v: n for v, n in zip(tally.values, tally.counts[:-1], strict=True) if n.any()}
         return cls({v: rows[v] for v in sorted(rows, key=value_order)}, tally.counts[-1])
 
-    @classmethod
-    def of_term(
-        cls, clause: Mentions, array: NDArray[Any], codes: NDArray[np.int32], n_classes: int
-    ) -> _Named:
-        found = Mentions(clause.feature, clause.term).covers(array)
-        gone = np.fromiter((v is None or v != v for v in array.tolist()), np.bool_, len(array))
-        without = codes[~found & ~gone]
-        rows = {
-            True: np.bincount(codes[found], minlength=n_classes),
-            False: np.bincount(without, minlength=n_classes),
-        }
-        return cls(rows, np.bincount(codes[gone], minlength=n_classes), folded(clause.term))
-
     def met(self, clause: Clause) -> Counts:
-        found = np.zeros_like(self._missing)
-        for value, rows in self._rows.items():
-            if self._covers(clause, value):
-                found += rows
-        return found + self._missing if self._takes_missing(clause) else found
+        met = [rows for rows, covered in self._covered(clause) if covered]
+        return sum(met, start=self._missing * clause.missing)
 
     def chart(self, clause: Clause, group: int) -> Chart:
-        if isinstance(clause, Among) and not clause.values:  # about missing values alone
+        gone = _bar("missing", self._missing, group, clause.missing)
+        if not clause.n_bounds:  # about missing values alone
             there = sum(self._rows.values(), start=np.zeros_like(self._missing))
-            gone = _bar("missing", self._missing, group, clause.missing)
             return Bars((_bar("there", there, group, clause.negated), gone))
+        names = map(value_in_words, self._rows) if self._names is None else self._names.values()
         bars = [
-            _bar(self._words(value), rows, group, self._covers(clause, value))
-            for value, rows in self._rows.items()
+            _bar(name, rows, group, covered)
+            for name, (rows, covered) in zip(names, self._covered(clause), strict=True)
         ]
-        shown = _in_order(bars) if self._term is None else bars
-        if self._missing.any() or not bars:
-            shown.append(_bar("missing", self._missing, group, self._takes_missing(clause)))
-        return Bars(tuple(shown))
+        shown = _in_order(bars) if self._names is None else bars
+        return Bars((*shown, *([gone] if self._missing.any() or not bars else [])))
 
     def distance(self, group: int) -> float:
         table = np.array([*self._rows.values(), self._missing])
@@ -383,19 +386,11 @@ class _Named:
             return 0.0
         return float(np.abs(mine / mine.sum() - rest / rest.sum()).max())
 
-    def _covers(self, clause: Clause, value: Any) -> bool:
-        if isinstance(clause, Mentions):
-            return bool(value) == clause.present
-        assert isinstance(clause, Among)
-        return (value in clause.values) != clause.negated
-
-    def _takes_missing(self, clause: Clause) -> bool:
-        return not clause.present if isinstance(clause, Mentions) else _takes_missing(clause)
-
-    def _words(self, value: Any) -> str:
-        if self._term is None:
-            return value_in_words(value)
-        return "mentions it" if value else "does not"
+    def _covered(self, clause: Clause) -> list[tuple[Counts, bool]]:
+        """The rows of each value, and whether the clause covers it."""
+        values = np.empty(len(self._rows), dtype=object)
+        values[:] = list(self._rows)
+        return list(zip(self._rows.values(), clause.covers(values).tolist(), strict=True))
 
 
 def _bar(name: str, rows: Counts, group: int, covered: bool) -> Bar:
@@ -419,20 +414,6 @@ def _in_order(bars: list[Bar]) -> list[Bar]:
             side = [*common, Bar(f"{len(rest):,} more", outliers, inliers, covered)]
         found += side
     return found
-
-
-def _limits(clause: Clause) -> tuple[float, float]:
-    """The bounds as numbers, times in microseconds; infinite where there is none."""
-    if isinstance(clause, Interval):
-        return clause.low, clause.high
-    assert isinstance(clause, Period)
-    low = -math.inf if clause.after == BEGINNING else clause.after.astype(np.int64).item()
-    high = math.inf if clause.until == END else clause.until.astype(np.int64).item()
-    return (math.inf, math.inf) if clause.only_missing else (low, high)
-
-
-def _takes_missing(clause: Clause) -> bool:
-    return not isinstance(clause, Mentions) and clause.missing
 
 
 def _sides(x: Ranked) -> tuple[Ranked, Ranked]:

@@ -1,13 +1,13 @@
 """Rules that travel: the edge of the house, one file for each ending."""
 
-from stair.export.json import SavedRules, from_json, load, to_json
+from stair.export.json import Rulebook, from_json, load, to_json
+from stair.export.sentences import to_markdown, to_sentences
 from stair.export.sql import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.export.text import to_text
-from stair.export.words import to_markdown, to_sentences
 
 __all__ = [
     "DIALECTS",
-    "SavedRules",
+    "Rulebook",
     "from_json",
     "load",
     "to_json",

@@ -27,13 +27,13 @@ class Endings:
 
     def to_sentences(self, path: str | Path | None = None) -> str:
         """A sentence for each rule, as a colleague reads it."""
-        from stair.export.words import to_sentences
+        from stair.export.sentences import to_sentences
 
         return written(to_sentences(self.rules), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The sentences as Markdown."""
-        from stair.export.words import to_markdown
+        from stair.export.sentences import to_markdown
 
         return written(to_markdown(self.rules), path)
 

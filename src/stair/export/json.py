@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from stair.data.reading import regular_file
-from stair.data.zones import UTC
 from stair.errors import StairError
-from stair.export.endings import Endings
+from stair.export.endings import Endings, written
 from stair.export.json_reader import parsed, read_rules, shown
-from stair.rules.clauses import Among, Clause, Mentions, Period
-from stair.rules.routing import Routing
-from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.agreement import predicted_labels
+from stair.rules.document import FORMAT, VERSION, document_of
+from stair.rules.rule_set import Explanation, RuleSet
 from stair.rules.schema import Field
 from stair.verdict.codebook import Codebook
 
 if TYPE_CHECKING:
     from stair.summary import Summary
 
-FORMAT: Final = "stair-rules"
-VERSION: Final = 2
-
 
 @dataclass(frozen=True, slots=True)
-class SavedRules(Endings):
-    """What a rules file holds: the rules, how they were learned, and what is to be said of it."""
+class Rulebook(Endings):
+    """What a rules file holds: the rules, how they were learned, and what is to be said of it.
+
+    It predicts, explains and exports as the summary that was saved; the rules know their counts.
+    """
 
     rules: RuleSet
     facts: dict[str, Any]
@@ -52,25 +52,40 @@ class SavedRules(Endings):
         is_class = isinstance(others, int) and 0 <= others <= n_classes
         return Codebook(tuple(map(tuple, values)), others if is_class else None)
 
+    @property
+    def source(self) -> str:
+        """The name of the data that the rules were learned from; empty where it is not known."""
+        return str(self.facts.get("source", ""))
 
-def to_json(summary: Summary | SavedRules) -> str:
+    @property
+    def score(self) -> float:
+        """The score on the rows that were learned from; NaN where it is not known."""
+        return float(self.facts.get("score", math.nan))
+
+    def predict(self, new: Any) -> NDArray[Any]:
+        """The label of each row of a table of any kind, or of a file, as the label column had
+        it."""
+        return predicted_labels(self.rules, self.codebook, new)
+
+    def explain(self, row: Any) -> Explanation:
+        """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
+        return self.rules.explain(row)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The same file again."""
+        return written(to_json(self), path)
+
+    def __str__(self) -> str:
+        return self.to_sentences()
+
+    def _repr_html_(self) -> str:
+        return self.rules._repr_html_()
+
+
+def to_json(summary: Summary | Rulebook) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
-    rules = summary.rules
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "facts": summary.facts if isinstance(summary, SavedRules) else _facts(summary),
-        "classes": list(rules.classes),
-        "outlier": rules.positive,
-        "default": rules.default,
-        "totals": list(rules.totals),
-        "fields": [_field_to_json(f, f.name in rules.used) for f in rules.schema.fields],
-        "columns": list(rules.schema.columns),
-        "rules": [rule_to_json(rule) for rule in rules.rules],
-    }
-    if rules.routing:
-        document |= _routing_to_json(rules.routing)
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    facts = summary.facts if isinstance(summary, Rulebook) else _facts(summary)
+    return document_of(summary.rules, facts)
 
 
 def _facts(summary: Summary) -> dict[str, Any]:
@@ -128,7 +143,7 @@ def _labels(summary: Summary) -> dict[str, Any]:
     return found
 
 
-def from_json(text: str, source: str = "the rules") -> SavedRules:
+def from_json(text: str, source: str = "the rules") -> Rulebook:
     """Read rules back. A broken or unknown file gets one plain sentence."""
     try:
         document = parsed(text)
@@ -149,10 +164,10 @@ def from_json(text: str, source: str = "the rules") -> SavedRules:
         raise StairError(f"{source} is damaged ({error}); save the rules again") from None
     note = f"{source} is of an older stair and does not say of which types its values are; "
     notes = (f"{note}they are told from the rules",) if version < VERSION else ()
-    return SavedRules(rules, facts, notes)
+    return Rulebook(rules, facts, notes)
 
 
-def load(path: str | Path) -> SavedRules:
+def load(path: str | Path) -> Rulebook:
     """Read a rules file."""
     path = regular_file(path, "rules saved by stair")
     try:
@@ -163,68 +178,3 @@ def load(path: str | Path) -> SavedRules:
         why = error.strerror or type(error).__name__
         raise StairError(f"cannot read {path}: {why.lower()}") from None
     return from_json(text, path.name)
-
-
-def _routing_to_json(routing: Routing) -> dict[str, Any]:
-    """The partitions, and the space in which the nearest center is looked for."""
-    return {
-        "assigned": routing.assigned,
-        "routed": routing.routed,
-        "space": [
-            {"feature": a.feature, "kind": a.kind, "center": a.center, "scale": a.scale,
-             "values": list(a.values)}
-            for a in routing.space.dimensions
-        ],
-        "partitions": [
-            {"center": list(p.center), "rows": p.rows, "rules": p.n_rules,
-             "description": p.description}
-            for p in routing.partitions
-        ],
-    }  # fmt: skip
-
-
-def _field_to_json(field: Field, is_used: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": field.name, "kind": field.kind, "type": field.type}
-    if field.part is not None:
-        found |= {"source": field.source, "part": field.part}
-    if field.zone not in ("", UTC):
-        found["zone"] = field.zone
-    if is_used and field.known is not None and field.part is None:
-        found["values"] = list(field.known)
-    return found
-
-
-def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """A rule as it stands in a rules file."""
-    return {
-        "label": rule.label,
-        "counts": [count for _, count in rule.counts],
-        "words": str(rule),  # for people; never read back
-        "clauses": [_clause_to_json(clause) for clause in rule.clauses],
-    }
-
-
-def _clause_to_json(clause: Clause) -> dict[str, Any]:
-    found: dict[str, Any] = {"feature": clause.feature}
-    if isinstance(clause, Mentions):
-        return {**found, "mentions": clause.term, "present": clause.present}
-    if isinstance(clause, Among):
-        key = "not in" if clause.negated else "in"
-        networks = {"networks_of": clause.of} if clause.of else {}
-        return {**found, key: list(clause.values), "missing": clause.missing, **networks}
-    if isinstance(clause, Period):
-        found["whole_days"] = clause.whole_days
-        if clause.only_missing:
-            return {**found, "only": "missing times", "missing": clause.missing}
-        bounded = {"after": clause.after, "until": clause.until}
-        free = {Period("").after, Period("").until}
-        for key, time in bounded.items():
-            found[key] = None if time in free else str(time)
-        return {**found, "missing": clause.missing}
-    if clause.whole:  # what other columns have is written as it always was
-        found["whole"] = True
-    if clause.only_missing:
-        return {**found, "only": "missing numbers", "missing": clause.missing}
-    for key, bound in (("above", clause.low), ("up_to", clause.high)):
-        found[key] = bound if math.isfinite(bound) else None
-    return {**found, "missing": clause.missing}

@@ -287,27 +287,44 @@ def _check_clauses(rules: RuleSet) -> None:
         field = fields.get(clause.feature)
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
-        kinds: dict[type, tuple[str, ...]] = {
-            Interval: ("number",), Period: ("time",), Mentions: ("text",),
-            Among: ("category", "number"),
-        }  # fmt: skip
-        is_absence = isinstance(clause, Among) and not clause.values and field.kind == "text"
-        if field.kind not in kinds[type(clause)] and not is_absence:
-            raise ValueError(f"{str(clause)!r} cannot be asked of a {field.kind}")
-        of = field.source if field.part in NETWORKS else ""
-        if isinstance(clause, Among) and clause.of != of:
-            raise ValueError(f"{str(clause)!r} is not about networks of {clause.of!r}")
-        if isinstance(clause, Interval) and clause.whole and not field.is_whole:
-            raise ValueError(f"{field.name!r} had other than whole numbers, so that they cannot be "
-                             f"what {str(clause)!r} means")  # fmt: skip
-        for value in clause.values if isinstance(clause, Among) else ():
-            _check_value(field, value)
+        clause.accept(_Check(field))
     for dimension in rules.routing.space.dimensions:
         name, kind = dimension.feature, dimension.kind
         if name not in fields or fields[name].kind != kind:
             raise ValueError(f"no distance can be measured along {name!r}")
         for value in dimension.values if kind == "category" else ():
             _check_value(fields[name], value)
+
+
+class _Check:
+    """Whether a clause can be asked of a field, and speaks of values that such a field has."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+
+    def interval(self, clause: Interval) -> None:
+        self._kind(clause, "number")
+        if clause.whole and not self.field.is_whole:
+            raise ValueError(f"{self.field.name!r} had other than whole numbers, so that they "
+                             f"cannot be what {str(clause)!r} means")  # fmt: skip
+
+    def period(self, clause: Period) -> None:
+        self._kind(clause, "time")
+
+    def among(self, clause: Among) -> None:
+        if clause.values or self.field.kind != "text":  # a text may be missing
+            self._kind(clause, "category", "number")
+        if clause.of != (self.field.source if self.field.part in NETWORKS else ""):
+            raise ValueError(f"{str(clause)!r} is not about networks of {clause.of!r}")
+        for value in clause.values:
+            _check_value(self.field, value)
+
+    def mentions(self, clause: Mentions) -> None:
+        self._kind(clause, "text")
+
+    def _kind(self, clause: Clause, *kinds: str) -> None:
+        if self.field.kind not in kinds:
+            raise ValueError(f"{str(clause)!r} cannot be asked of a {self.field.kind}")
 
 
 # --- partitions -----------------------------------------------------------------------------------

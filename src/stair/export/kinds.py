@@ -7,18 +7,18 @@ from importlib import resources
 from typing import Final
 
 from stair.errors import StairError, did_you_mean
-from stair.export.json import SavedRules, to_json
+from stair.export.json import Rulebook, to_json
 
 SQL_FORMS: Final = ("query", "view", "case", "conditions")
-_PLAIN: Final[dict[str, Callable[[SavedRules], str | bytes]]] = {
-    "text": SavedRules.to_sentences,
-    "markdown": SavedRules.to_markdown,
+_PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
+    "text": Rulebook.to_sentences,
+    "markdown": Rulebook.to_markdown,
     "json": to_json,
-    "pandas": SavedRules.to_pandas,
-    "polars": SavedRules.to_polars,
-    "python": SavedRules.to_python,
-    "onnx": SavedRules.to_onnx,
-    "pmml": SavedRules.to_pmml,
+    "pandas": Rulebook.to_pandas,
+    "polars": Rulebook.to_polars,
+    "python": Rulebook.to_python,
+    "onnx": Rulebook.to_onnx,
+    "pmml": Rulebook.to_pmml,
 }
 KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml")
 
@@ -30,7 +30,7 @@ def check_kind(kind: str, form: str) -> None:
             raise StairError(f'no {what} "{given}"; there are {", ".join(known)}.{hint}')
 
 
-def export(saved: SavedRules, kind: str, table: str, dialect: str, form: str) -> str | bytes:
+def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> str | bytes:
     """Saved rules in another form; only ONNX gives bytes."""
     check_kind(kind, form)
     if kind != "sql":

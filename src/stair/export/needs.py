@@ -9,7 +9,6 @@ from stair.data.arrays import EXACT
 from stair.data.conversion import MEASURES, NETWORKS
 from stair.data.zones import UTC
 from stair.errors import StairError, option
-from stair.rules.clauses import Among, Interval
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
@@ -43,8 +42,7 @@ def _named(rules: RuleSet) -> Iterator[tuple[str, Any]]:
     """Every category that the rules or their routing name, with its field."""
     for rule in rules.rules:
         for clause in rule.clauses:
-            if isinstance(clause, Among):
-                yield from ((clause.feature, value) for value in clause.values)
+            yield from ((clause.feature, value) for value in clause.categories)
     for dimension in rules.routing.space.dimensions:
         if dimension.kind == "category":
             yield from ((dimension.feature, value) for value in dimension.values)
@@ -88,8 +86,7 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
         (clause.feature, bound)
         for rule in rules.rules
         for clause in rule.clauses
-        if isinstance(clause, Interval)
-        for bound in (clause.low, clause.high)
+        for bound in clause.bounds
         if isinstance(bound, int)
     ]
     whole = {field.name for field in rules.schema.fields if field.type == "whole"}

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from stair.data.conversion import MEASURES, WEEKDAYS
 from stair.errors import StairError
+from stair.export.code import plain
 from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones
 from stair.export.onnx_graph import Graph, input_of
-from stair.export.python import plain
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
@@ -189,30 +189,47 @@ class _Columns:
         return graph.add("Equal", taken, graph.constant(np.array(MISSING_TEXT, dtype=object)))
 
 
+class _Asked:
+    """The clauses of all rules with the places of their rules, by what they ask of a value."""
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.bounds: list[tuple[int, Interval | Period]] = []
+        self.lists: list[tuple[int, Among]] = []
+        self.terms: list[tuple[int, Mentions]] = []
+        for self._rule, rule in enumerate(rules.rules):
+            for clause in rule.clauses:
+                clause.accept(self)
+
+    def interval(self, clause: Interval) -> None:
+        self.bounds.append((self._rule, clause))
+
+    def period(self, clause: Period) -> None:
+        self.bounds.append((self._rule, clause))
+
+    def among(self, clause: Among) -> None:
+        self.lists.append((self._rule, clause))
+
+    def mentions(self, clause: Mentions) -> None:
+        self.terms.append((self._rule, clause))
+
+
 def _covered(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, str]) -> str:
     """Which rule covers which row (rows × rules), and a last column, the default, that is true."""
-    clauses = [(k, clause) for k, rule in enumerate(rules.rules) for clause in rule.clauses]
+    asked = _Asked(rules)
     met: list[str] = []  # rows × some clauses
     owner: list[int] = []  # the rule of each clause, in the order of `met`
     for matrix in ("numbers", "times", "texts"):
-        ordered = [
-            (k, c) for k, c in clauses
-            if isinstance(c, Interval | Period) and columns.place[c.feature][0] == matrix
-        ]  # fmt: skip
-        if ordered:
-            met.append(_bounded(graph, columns, values, matrix, [c for _, c in ordered]))
-            owner += [k for k, _ in ordered]
-        named = [
-            (k, c) for k, c in clauses
-            if isinstance(c, Among) and columns.place[c.feature][0] == matrix
-        ]  # fmt: skip
+        bounded = [(k, c) for k, c in asked.bounds if columns.place[c.feature][0] == matrix]
+        if bounded:
+            met.append(_bounded(graph, columns, values, matrix, [c for _, c in bounded]))
+            owner += [k for k, _ in bounded]
+        named = [(k, c) for k, c in asked.lists if columns.place[c.feature][0] == matrix]
         if named:
             met.append(_among(graph, columns, values, matrix, [c for _, c in named]))
             owner += [k for k, _ in named]
-    mentions = [(k, c) for k, c in clauses if isinstance(c, Mentions)]
-    if mentions:
-        met.append(_mentioned(graph, columns, values, [c for _, c in mentions]))
-        owner += [k for k, _ in mentions]
+    if asked.terms:
+        met.append(_mentioned(graph, columns, values, [c for _, c in asked.terms]))
+        owner += [k for k, _ in asked.terms]
     if not met:  # no clause at all: something that is true for each row
         first = input_of(next(iter(columns.inputs)))
         met.append(graph.add("Equal", first, first))

@@ -46,20 +46,20 @@ def time(column: Any) -> Any:
 
 def hour_in(column: Any, zone: str | int) -> Any:
     """Hours by the clocks of a zone, NaN where missing."""
-    found = {t: _hour(t, zone) for t in map(pd.Timestamp.to_pydatetime, time(column).dropna())}
-    return _each(column, found).astype("float64")
+    return _each(column, lambda moment: _hour(moment, zone)).astype("float64")
 
 
 def weekday_in(column: Any, zone: str | int) -> Any:
     """The names of weekdays by the clocks of a zone, None where missing."""
-    found = {t: _weekday(t, zone) for t in map(pd.Timestamp.to_pydatetime, time(column).dropna())}
-    return _each(column, {t: DAYS[day] for t, day in found.items() if day is not None})
+    return _each(column, lambda moment: DAYS[_weekday(moment, zone) or 0])
 
 
-def _each(column: Any, found: dict[Any, Any]) -> Any:
-    """What was found for each time, None where it is missing."""
-    times = [None if pd.isna(t) else found[t.to_pydatetime()] for t in time(column)]
-    return pd.Series(times, index=column.index, dtype=object)
+def _each(column: Any, read: Any) -> Any:
+    """What is read of each time, None where it is missing."""
+    moments = {None if pd.isna(t) else t.to_pydatetime() for t in time(column).unique()}
+    known = {moment: None if moment is None else read(moment) for moment in moments}
+    found = [known[None if pd.isna(t) else t.to_pydatetime()] for t in time(column)]
+    return pd.Series(found, index=column.index, dtype=object)
 
 
 def between(column: Any, low: float | None, high: float | None) -> Any:

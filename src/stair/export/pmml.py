@@ -6,7 +6,6 @@ values says so by isMissing. Hours, weekdays and terms of texts are derived fiel
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -17,9 +16,10 @@ import numpy as np
 
 from stair.data.conversion import MEASURES
 from stair.errors import StairError
+from stair.export.conditions import Conditions, OfValue
 from stair.export.needs import needed_fields, refuse_networks, refuse_types, refuse_wide
 from stair.export.terms import term_pattern
-from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field
 
@@ -38,7 +38,7 @@ def to_pmml(rules: RuleSet) -> str:
     return _Writer(rules).document()
 
 
-class _Writer:
+class _Writer(Conditions[str, Element]):
     def __init__(self, rules: RuleSet) -> None:
         self._rules = rules
         refuse_types(needed_fields(rules), ("zoned", "time", *MEASURES), "PMML")
@@ -147,44 +147,48 @@ class _Writer:
             found.set("recordCount", _number(rule.rows))
             found.set("nbCorrect", _number(rule.hits))
             found.set("confidence", _number(rule.precision))
-        found.append(_joined("and", [self._clause(clause) for clause in rule.clauses]))
+        found.append(_joined("and", [self.of(clause) for clause in rule.clauses]))
         for label, count in rule.counts:
             SubElement(found, "ScoreDistribution", value=_word(label), recordCount=_number(count))
         return found
 
-    def _clause(self, clause: Clause) -> Element:
-        if isinstance(clause, Mentions):
-            name = self._name(clause.feature, term_pattern(folded(clause.term)))
-            if clause.present:
-                return _simple(name, "equal", "true")
-            gone = _simple(self._name(clause.feature), "isMissing")
-            return _joined("or", [gone, _simple(name, "equal", "false")])
-        name = self._name(clause.feature)
-        gone = _simple(name, "isMissing")
-        if clause.only_missing:
-            return gone if clause.missing else Element("False")
-        inside = _asked(clause, name)
-        if not inside:
-            return Element("True") if clause.missing else _simple(name, "isNotMissing")
-        is_list = isinstance(clause, Among) and not clause.negated
-        whole = _joined("or" if is_list else "and", inside)
-        return _joined("or", [gone, whole]) if clause.missing else whole
+    def column(self, feature: str) -> str:
+        return self._name(feature)
 
+    def here(self, column: str) -> Element:
+        return _simple(column, "isNotMissing")
 
-def _asked(clause: Interval | Period | Among, name: str) -> list[Element]:
-    """What is asked of a value that is there: each bound, each category."""
-    if isinstance(clause, Among):
+    def gone(self, column: str) -> Element:
+        return _simple(column, "isMissing")
+
+    def always(self) -> Element:
+        return Element("True")
+
+    def never(self) -> Element:
+        return Element("False")
+
+    def between(self, clause: Interval | Period, column: str) -> Element | None:
+        parts = [
+            _simple(column, sign, _bound(bound))
+            for sign, bound in zip(("greaterThan", "lessOrEqual"), clause.bounds, strict=True)
+            if bound is not None
+        ]
+        return _joined("and", parts) if parts else None
+
+    def listed(self, clause: Among, column: str) -> Element | None:
         sign = "notEqual" if clause.negated else "equal"
-        return [_simple(name, sign, _word(value)) for value in clause.values]
-    if isinstance(clause, Interval):
-        low = _number(clause.low) if math.isfinite(clause.low) else None
-        high = _number(clause.high) if math.isfinite(clause.high) else None
-    else:
-        free = Period(clause.feature)
-        low = _moment(clause.after) if clause.after != free.after else None
-        high = _moment(clause.until) if clause.until != free.until else None
-    bounds = (("greaterThan", low), ("lessOrEqual", high))
-    return [_simple(name, sign, bound) for sign, bound in bounds if bound is not None]
+        parts = [_simple(column, sign, _word(value)) for value in clause.values]
+        return _joined("and" if clause.negated else "or", parts) if parts else None
+
+    def inside(self, clause: OfValue, column: str, inside: Element) -> Element:
+        return _joined("or", [self.gone(column), inside]) if clause.missing else inside
+
+    def mentions(self, clause: Mentions) -> Element:
+        name = self._name(clause.feature, term_pattern(folded(clause.term)))
+        if clause.present:
+            return _simple(name, "equal", "true")
+        gone = self.gone(self._name(clause.feature))
+        return _joined("or", [gone, _simple(name, "equal", "false")])
 
 
 def _simple(field: str, operator: str, value: str | None = None) -> Element:
@@ -205,8 +209,10 @@ def _joined(operator: str, parts: Sequence[Element]) -> Element:
     return found
 
 
-def _moment(time: np.datetime64) -> str:
-    text = str(time.astype("datetime64[us]"))
+def _bound(bound: float | np.datetime64) -> str:
+    if not isinstance(bound, np.datetime64):
+        return _number(bound)
+    text = str(bound.astype("datetime64[us]"))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

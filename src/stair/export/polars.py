@@ -6,47 +6,45 @@ Polars takes NaN for the largest number, so NaN becomes null before anything is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS, WEEKDAYS
-from stair.errors import StairError
-from stair.export import row_reader
-from stair.export.needs import needed_fields
-from stair.export.python import (
+from stair.export.code import (
+    Code,
+    NamedTools,
     bits_of,
     bounds,
     plain,
     prelude,
     reader_of,
+    source,
     spelling,
     zone_in_code,
 )
+from stair.export.conditions import OfValue
+from stair.export.masks import Expression, Masks, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
-from stair.export.words import one_line, verdict
-from stair.export.written import NamedTools, Written, source
-from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
-from stair.rules.routing import Routing
+from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Field
 
 
-def polars_masks(rules: RuleSet) -> list[Any]:
+def polars_masks(rules: RuleSet) -> list[Expression]:
     """A boolean expression for each rule, such that `df.filter(mask)` are its rows."""
-    tools = _tools()
-    writer = _Writer(rules, tools)
-    masks = writer.masks()
-    return [tools.once(*writer.read(), mask, tools.pl.Boolean) for mask in masks]
+    tools = tools_of("polars")
+    masks = _Masks(rules, tools)
+    every = masks.masks()
+    return [tools.once(masks.read, masks.steps, mask, tools.pl.Boolean) for mask in every]
 
 
-def polars_rule(rules: RuleSet) -> Any:
+def polars_rule(rules: RuleSet) -> Expression:
     """An expression for the number of the first rule that covers a row, 0 where none does."""
     return _first(rules, [*range(1, len(rules) + 1), 0])
 
 
-def polars_label(rules: RuleSet) -> Any:
+def polars_label(rules: RuleSet) -> Expression:
     """An expression for the label of a row."""
     return _first(rules, _labels(rules))
 
@@ -55,34 +53,29 @@ def _labels(rules: RuleSet) -> list[Any]:
     return [*(plain(rule.label) for rule in rules.rules), plain(rules.default)]
 
 
-def _first(rules: RuleSet, values: list[Any]) -> Any:
-    tools = _tools()
-    writer = _Writer(rules, tools)
-    masks = writer.masks()
-    return tools.first(*writer.read(), masks, values)
+def _first(rules: RuleSet, values: list[Any]) -> Expression:
+    tools = tools_of("polars")
+    masks = _Masks(rules, tools)
+    every = masks.masks()
+    return tools.first(masks.read, masks.steps, every, values)
 
 
 def to_polars(rules: RuleSet) -> str:
     """The source of MASKS, RULE_NUMBER and LABEL, polars expressions."""
-    writer = _Writer(rules, NamedTools())
-    masks = writer.masks()
-    columns, steps = writer.read()
+    masks = _Masks(rules, NamedTools())
+    conditions = masks.lines("    ")  # which may need columns of their own
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
         prelude("row_reader", "polars_reader"),
-        *(f"{name} = pl.col({name!r})" for name in writer.names),
+        *(f"{name} = pl.col({name!r})" for name in masks.names),
         "",
         "COLUMNS = [",
-        *(f"    {column}," for column in columns),
+        *(f"    {column}," for column in masks.read),
         "]",
-        f"STEPS = {source(steps)}",
+        f"STEPS = {source(masks.steps)}",
         "CONDITIONS = [",
-    ]
-    for number, (rule, mask) in enumerate(zip(rules.rules, masks, strict=True), start=1):
-        lines.append(f"    # {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}")
-        lines.append(f"    {source(mask)},")
-    lines += [
+        *conditions,
         "]",
         f"LABELS = {_labels(rules)!r}  # the last where no rule covers the row",
         "",
@@ -95,57 +88,32 @@ def to_polars(rules: RuleSet) -> str:
     return "\n".join(lines)
 
 
-def _tools() -> Any:
-    try:
-        from stair.export import polars_reader
-    except ImportError:
-        raise StairError("this needs polars: pip install polars") from None
-    return SimpleNamespace(**{**vars(row_reader), **vars(polars_reader)})
-
-
-class _Writer:
+class _Masks(Masks):
     """Builds expressions with the tools of `polars_reader`, or their text from the tools' names.
 
-    They speak of columns that are named here, which `read` gives: those that are read from the
-    table, and then, step by step, those that are worked out from them.
+    They speak of columns that are named here: those that are `read` from the table, and then, step
+    by step, those that are worked out from them.
     """
 
     def __init__(self, rules: RuleSet, tools: Any) -> None:
-        self._rules = rules
-        self._tools = tools
-        self._fields = {field.name: field for field in needed_fields(rules)}
+        super().__init__(rules, tools)
         self.names: list[str] = []
-        self._read: list[Any] = []
-        self._steps: list[list[Any]] = []
-        self._columns = {name: self._new(self._reader(f)) for name, f in self._fields.items()}
+        self.read: list[Expression] = []
+        self.steps: list[list[Expression]] = []
+        self._scaled: dict[str, Expression] = {}  # numbers as distances take them
+        for name, field in self.fields.items():
+            self.columns[name] = self._new(self._reader(field), self.read)
 
-    def _new(self, column: Any, among: list[Any] | None = None) -> Any:
+    def _new(self, column: Expression, among: list[Expression]) -> Expression:
         """A name for a column that is to be read or worked out."""
         name = f"x{len(self.names) + 1}"
         self.names.append(name)
-        (self._read if among is None else among).append(column.alias(name))
-        return Written(name) if isinstance(column, Written) else self._tools.pl.col(name)
+        among.append(column.alias(name))
+        return Code(name) if isinstance(column, Code) else self.tools.pl.col(name)
 
-    def read(self) -> tuple[list[Any], list[list[Any]]]:
-        """What is read, and the steps after that."""
-        return self._read, self._steps
-
-    def masks(self) -> list[Any]:
-        masks = []
-        for rule in self._rules.rules:
-            mask: Any = None
-            for clause in rule.clauses:
-                part = self._mask(clause)
-                mask = part if mask is None else mask & part
-            masks.append(self._tools.pl.lit(True) if mask is None else mask)
-        if not self._rules.routing:
-            return masks
-        partition, of = self._nearest(self._rules.routing), self._rules.partition_of
-        return [partition.eq(k) & mask for k, mask in zip(of, masks, strict=True)]
-
-    def _reader(self, field: Field) -> Any:
+    def _reader(self, field: Field) -> Expression:
         """The field's value, null where it is missing."""
-        tools = self._tools
+        tools = self.tools
         if field.part is not None and (zone := zone_in_code(field)):
             return getattr(tools, f"{field.part}_in")(field.source, zone)
         if field.part == "hour":
@@ -161,36 +129,47 @@ class _Writer:
             return tools.number(field.source, reader)
         return tools.words(field.source, reader, *spelling(field))
 
-    def _mask(self, clause: Clause) -> Any:
-        x, pl = self._columns[clause.feature], self._tools.pl
-        if isinstance(clause, Mentions):
-            found = x.str.contains(folded(clause.term), literal=True).fill_null(False)
-            return found if clause.present else ~found
-        if clause.only_missing:
-            return x.is_null() if clause.missing else pl.lit(False)
-        inside: Any = None
-        if isinstance(clause, Among):
-            if clause.values:
-                inside = x.is_in(self._values(clause.feature, clause.values))
-                inside = ~inside if clause.negated else inside
-        else:
-            inside = self._inside(clause, x)
-        if inside is None:
-            return pl.lit(True) if clause.missing else x.is_not_null()
+    def here(self, column: Expression) -> Expression:
+        return column.is_not_null()
+
+    def gone(self, column: Expression) -> Expression:
+        return column.is_null()
+
+    def always(self) -> Expression:
+        return self.tools.pl.lit(True)
+
+    def never(self) -> Expression:
+        return self.tools.pl.lit(False)
+
+    def between(self, clause: Interval | Period, column: Expression) -> Expression | None:
+        low, high = bounds(clause)
+        if any(isinstance(b, int | float) and abs(b) >= EXACT for b in (low, high)):
+            field = self.fields[clause.feature]
+            return self._new(self.tools.between(field.source, low, high), self.read)
+        above = None if low is None else column > low
+        up_to = None if high is None else column <= high
+        return above if up_to is None else up_to if above is None else above & up_to
+
+    def listed(self, clause: Among, column: Expression) -> Expression | None:
+        if not clause.values:
+            return None
+        found = column.is_in(self._values(clause.feature, clause.values))
+        return ~found if clause.negated else found
+
+    def inside(self, clause: OfValue, column: Expression, inside: Expression) -> Expression:
+        del column  # what is asked of it is null where it is
         return inside.fill_null(clause.missing)
 
-    def _inside(self, clause: Interval | Period, x: Any) -> Any:
-        low, high = bounds(clause)
-        if isinstance(clause, Interval) and max(abs(low or 0), abs(high or 0)) >= EXACT:
-            return self._new(self._tools.between(self._fields[clause.feature].source, low, high))
-        inside = None if low is None else x > low
-        if high is not None:
-            inside = x <= high if inside is None else inside & (x <= high)
-        return inside
+    def mentions(self, clause: Mentions) -> Expression:
+        found = self._has(self.column(clause.feature), clause.term)
+        return found if clause.present else ~found
+
+    def _has(self, text: Expression, term: str) -> Expression:
+        return text.str.contains(folded(term), literal=True).fill_null(False)
 
     def _values(self, feature: str, values: Sequence[Any]) -> list[Any]:
         """Categories as `words` writes them."""
-        field = self._fields[feature]
+        field = self.fields[feature]
         if field.kind == "number":
             return [float(value) for value in values]
         if field.part == "weekday":
@@ -199,46 +178,33 @@ class _Writer:
             return [str(bool(value)) for value in values]
         return [v if isinstance(v, str) else str(_short(v)) for v in map(plain, values)]
 
-    def _nearest(self, routing: Routing) -> Any:
-        """The place of the nearest center, the first of equals."""
-        scaled: list[Any] = []
-        nearest: list[Any] = []
-        self._steps += [scaled, nearest]
-        every = legs(routing)
-        numbers = {
-            leg.feature: self._new(self._scaled(leg), scaled)
-            for leg in every[0]
-            if isinstance(leg, NumberLeg)
-        }
-        distances = []
-        for parts in every:
-            total: Any = None
-            for leg in parts:
-                part = self._distance(leg, numbers)
-                total = part if total is None else total + part
-            distances.append(total)
-        return self._new(self._tools.pl.concat_list(distances).list.arg_min(), nearest)
+    def partition(self) -> Expression:
+        scaled: list[Expression] = []
+        nearest: list[Expression] = []
+        self.steps += [scaled, nearest]
+        for leg in legs(self.rules.routing)[0]:
+            if isinstance(leg, NumberLeg):  # the same for every partition
+                self._scaled[leg.feature] = self._new(self._number(leg), scaled)
+        distances = self.tools.pl.concat_list(self.distances())
+        return self._new(distances.list.arg_min(), nearest)
 
-    def _scaled(self, leg: NumberLeg) -> Any:
-        """A number as distances take it, which is the same for every partition."""
-        tools, x = self._tools, self._columns[leg.feature]
+    def _number(self, leg: NumberLeg) -> Expression:
+        tools, x = self.tools, self.column(leg.feature)
         number = (x.dt.epoch("us") if leg.is_time else x).cast(tools.pl.Float64)
         number = number if leg.is_time else tools.finite(number)
         return tools.divided(tools.divided(number - leg.middle, leg.scale), leg.root)
 
-    def _distance(self, leg: Leg, numbers: dict[str, Any]) -> Any:
-        pl, x = self._tools.pl, self._columns[leg.feature]
+    def distance(self, leg: Leg) -> Expression:
+        pl, x = self.tools.pl, self.column(leg.feature)
         if isinstance(leg, CategoryLeg):
             named = self._values(leg.feature, [value for value, _ in leg.values])
             parts = [part for _, part in leg.values]
             found = x.replace_strict(named, parts, default=leg.other, return_dtype=pl.Float64)
             return found.fill_null(leg.other)
         if isinstance(leg, TextLeg):
-            total: Any = None
-            for term, there, away in leg.terms:
-                found = x.str.contains(folded(term), literal=True).fill_null(False)
-                part = pl.when(found).then(pl.lit(there)).otherwise(pl.lit(away))
-                total = part if total is None else total + part
-            return total
-        offset = numbers[leg.feature] - leg.center
+            return total(
+                pl.when(self._has(x, term)).then(pl.lit(there)).otherwise(pl.lit(away))
+                for term, there, away in leg.terms
+            )
+        offset = self._scaled[leg.feature] - leg.center
         return (offset * offset).fill_null(leg.gone)

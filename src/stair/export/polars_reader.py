@@ -64,6 +64,16 @@ def _between(column: pl.Series, low: float | None, high: float | None) -> pl.Ser
     return pl.Series(column.name, inside, dtype=pl.Boolean)
 
 
+def among(name: str, numbers: list[int]) -> pl.Expr:
+    """Whether a number is in a list, of which some are beyond 2**53; null where missing."""
+
+    def look(column: pl.Series) -> pl.Series:
+        found = [None if x is None else x in numbers for x in map(_number, column)]
+        return pl.Series(column.name, found, dtype=pl.Boolean)
+
+    return pl.col(name).map_batches(look, return_dtype=pl.Boolean, is_elementwise=True)
+
+
 def words(name: str, reader: Any, *spelled: str) -> pl.Expr:
     """Categories and texts as text, null where missing."""
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from stair.errors import StairError
 from stair.export.routing import legs
+from stair.export.sentences import one_line
 from stair.export.sql_clauses import ClauseWriter
 from stair.export.sql_columns import identifier, literal
 from stair.export.sql_dialects import (
@@ -16,7 +17,6 @@ from stair.export.sql_dialects import (
     dialect_of,
     translated,
 )
-from stair.export.words import one_line
 from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 

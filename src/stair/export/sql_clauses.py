@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Collection
 from typing import Any, Final
 
 from stair.data.conversion import WEEKDAYS
 from stair.errors import StairError
+from stair.export.conditions import Conditions, OfValue
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg
-from stair.export.sql_columns import FREE, Column, Columns, NoZoneError, double_literal, identifier
+from stair.export.sql_columns import Column, Columns, NoZoneError, double_literal, identifier
 from stair.export.sql_dialects import Dialect, check_name
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
 from stair.export.sql_sqlite import SqliteColumns
-from stair.rules.clauses import Among, Clause, Interval, Mentions, Period, folded
+from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import Rule, RuleSet
 
 _OWN: Final[dict[str, type[Columns]]] = {
@@ -26,7 +26,7 @@ _OWN: Final[dict[str, type[Columns]]] = {
 }
 
 
-class ClauseWriter:
+class ClauseWriter(Conditions[Column, str]):
     """Conditions in one dialect, in neutral SQL where sqlglot writes it."""
 
     def __init__(self, rules: RuleSet, dialect: Dialect) -> None:
@@ -48,39 +48,48 @@ class ClauseWriter:
 
     def rule(self, rule: Rule) -> str:
         try:
-            parts = [self.clause(clause) for clause in rule.clauses]
+            parts = [self.of(clause) for clause in rule.clauses]
         except NoZoneError as error:
             raise StairError(f"the rule {rule} cannot be written: {error}") from None
         return " AND ".join(f"({part})" for part in parts) or "1 = 1"
 
-    def clause(self, clause: Clause) -> str:
-        if isinstance(clause, Mentions):
-            return self._mentions(clause)
-        column = self._column(clause.feature)
-        if clause.only_missing:
-            return column.gone if clause.missing else "1 = 0"
-        parts = self._asked(clause, column)
-        if not parts and clause.missing:
-            return "1 = 1"
-        if column.guarded or not parts:
-            parts.append(column.here)
-        inside = " AND ".join(parts)
+    def column(self, feature: str) -> Column:
+        field = self._fields[feature]
+        check_name(field.source, self._dialect)
+        return self._columns.column(field, identifier(field.source))
+
+    def here(self, column: Column) -> str:
+        return column.here
+
+    def gone(self, column: Column) -> str:
+        return column.gone
+
+    def always(self) -> str:
+        return "1 = 1"
+
+    def never(self) -> str:
+        return "1 = 0"
+
+    def between(self, clause: Interval | Period, column: Column) -> str | None:
+        bounds = zip((">", "<="), clause.bounds, strict=True)
+        return " AND ".join(column.compare(sign, b) for sign, b in bounds if b is not None) or None
+
+    def listed(self, clause: Among, column: Column) -> str | None:
+        if not clause.values:
+            return None
+        found = column.listed(self._values(clause))
+        return f"NOT {found}" if clause.negated else found
+
+    def inside(self, clause: OfValue, column: Column, inside: str) -> str:
+        inside = f"{inside} AND {column.here}" if column.guarded else inside
         return f"{inside} OR {column.gone}" if clause.missing else inside
 
-    def _asked(self, clause: Interval | Period | Among, column: Column) -> list[str]:
-        """What is asked of a value that is there."""
-        if isinstance(clause, Among):
-            if not clause.values:
-                return []
-            found = column.listed(self._values(clause))
-            return [f"NOT {found}" if clause.negated else found]
-        if isinstance(clause, Interval):
-            low = clause.low if math.isfinite(clause.low) else None
-            high = clause.high if math.isfinite(clause.high) else None
-            return column.bounded(low, high)
-        after = clause.after if clause.after != FREE.after else None
-        until = clause.until if clause.until != FREE.until else None
-        return column.bounded(after, until)
+    def mentions(self, clause: Mentions) -> str:
+        field = self._fields[clause.feature]
+        check_name(field.source, self._dialect)
+        x = identifier(field.source)
+        found = self._columns.mentions(field, x, folded(clause.term))
+        return found if clause.present else f"{x} IS NULL OR NOT ({found})"
 
     def _values(self, clause: Among) -> list[Any]:
         if self._fields[clause.feature].part == "weekday":
@@ -92,18 +101,18 @@ class ClauseWriter:
         as_double = self._columns.as_double
         if isinstance(leg, TextLeg):
             terms = [
-                f"CASE WHEN {self._mentions(Mentions(leg.feature, term))} "
+                f"CASE WHEN {self.mentions(Mentions(leg.feature, term))} "
                 f"THEN {double_literal(there)} ELSE {double_literal(away)} END"
                 for term, there, away in leg.terms
             ]
             return f"({' + '.join(as_double(term) for term in terms)})"
         if isinstance(leg, CategoryLeg):
             cases = " ".join(
-                f"WHEN {self.clause(Among(leg.feature, (value,)))} THEN {double_literal(part)}"
+                f"WHEN {self.of(Among(leg.feature, (value,)))} THEN {double_literal(part)}"
                 for value, part in leg.values
             )
             return as_double(f"CASE {cases} ELSE {double_literal(leg.other)} END")
-        column = self._column(leg.feature)
+        column = self.column(leg.feature)
         offset = (
             f"(({column.double} - {double_literal(leg.middle)}) / {double_literal(leg.scale)}) "
             f"/ {double_literal(leg.root)} - {double_literal(leg.center)}"
@@ -114,15 +123,3 @@ class ClauseWriter:
             largest = double_literal(sys.float_info.max)
             asked += f" OR {column.double} > {largest} OR {column.double} < -{largest}"
         return f"CASE WHEN {asked} THEN {gone} ELSE ({offset}) * ({offset}) END"
-
-    def _column(self, feature: str) -> Column:
-        field = self._fields[feature]
-        check_name(field.source, self._dialect)
-        return self._columns.column(field, identifier(field.source))
-
-    def _mentions(self, clause: Mentions) -> str:
-        field = self._fields[clause.feature]
-        check_name(field.source, self._dialect)
-        x = identifier(field.source)
-        found = self._columns.mentions(field, x, folded(clause.term))
-        return found if clause.present else f"{x} IS NULL OR NOT ({found})"

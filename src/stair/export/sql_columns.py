@@ -20,7 +20,6 @@ from stair.data.zones import UTC, fixed_offset
 from stair.errors import StairError, option
 from stair.export.needs import refuse_types
 from stair.export.sql_dialects import Dialect
-from stair.rules.clauses import Period
 from stair.rules.schema import Field
 
 _DAY: Final = 86_400_000_000  # microseconds
@@ -45,11 +44,6 @@ class Column:
     gone: str
     double: str = ""  # the value as a double, for distances
     guarded: bool = False  # NaN, which is missing, may meet a comparison: `here` is to be asked too
-
-    def bounded(self, low: Any, high: Any) -> list[str]:
-        """low < x <= high, where None is no bound."""
-        bounds = ((">", low), ("<=", high))
-        return [self.compare(sign, bound) for sign, bound in bounds if bound is not None]
 
 
 def plain(value: str, literal: Callable[[Any], str], double: str = "") -> Column:
@@ -367,6 +361,3 @@ def clock_text(microseconds: int) -> str:
     seconds, fraction = divmod(microseconds, 1_000_000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{text}.{fraction:06}" if fraction else text
-
-
-FREE: Final = Period("")

@@ -35,8 +35,7 @@ class Dialect:
     """A database: its name for people, its limit of names, and its words for our functions.
 
     In `functions`, _ stands for the column, TERM for a text that is looked for and ZONE for the
-    name of a time zone. The weekday
-    is a number, whose value for Monday is `monday`.
+    name of a time zone. The weekday is a number: `monday` for Monday, and six more for Sunday.
     """
 
     name: str
@@ -61,10 +60,11 @@ _EVERY: Final = (
         "TIME": "CAST(_ AS TIMESTAMP)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
         "ADDRESS": f"(_ RLIKE '{_ADDRESS}' AND NOT _ RLIKE '{_NO_DIGIT}')",
     }),
-    Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=2, functions={
-        "HOUR": "EXTRACT(HOUR FROM _)", "WEEKDAY": "EXTRACT(DAYOFWEEK FROM _)",
+    Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=0, functions={
+        "HOUR": "EXTRACT(HOUR FROM _)",
+        "WEEKDAY": "MOD(EXTRACT(DAYOFWEEK FROM _) + 5, 7)",  # Sunday is the first day there
         "HOUR_IN": "EXTRACT(HOUR FROM DATETIME(_, ZONE))",
-        "WEEKDAY_IN": "EXTRACT(DAYOFWEEK FROM DATETIME(_, ZONE))",
+        "WEEKDAY_IN": "MOD(EXTRACT(DAYOFWEEK FROM DATETIME(_, ZONE)) + 5, 7)",
         "MICROSECONDS": "UNIX_MICROS(CAST(_ AS TIMESTAMP))",
         "NAN": "IS_NAN(_)", "TEXT": "_", "TIME": "_", "HAS": f"STRPOS({_FOLDED}, TERM) > 0",
         "ADDRESS": f"REGEXP_CONTAINS(_, '{_ADDRESS}')",

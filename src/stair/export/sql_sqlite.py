@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from stair.export.python import as_datetime
+from stair.export.code import as_datetime
 from stair.export.sql_columns import (
     Column,
     Columns,
@@ -114,13 +114,14 @@ class SqliteColumns(Columns):
 
     def address(self, x: str) -> tuple[str, str]:
         """Without expressions: three points between one to three digits each, up to 255, no leading
-        zeros."""
+        zeros; and no zero byte, at which all but the bytes seem to end."""
         text = f"CAST({x} AS TEXT)"
         absent = ("*[^0-9.]*", "*..*", ".*", "*.", "0[0-9]*", "*.0[0-9]*", "*[0-9][0-9][0-9][0-9]*",
                   "*[3-9][0-9][0-9]*", "*2[6-9][0-9]*", "*25[6-9]*")  # fmt: skip
         asked = " AND ".join(f"{text} NOT GLOB '{pattern}'" for pattern in absent)
         points = f"length({text}) - length(replace({text}, '.', '')) = 3"
-        return text, f"({points} AND {asked})"
+        whole = f"length(CAST({text} AS BLOB)) = length({text})"
+        return text, f"({points} AND {asked} AND {whole})"
 
     def mentions(self, field: Field, x: str, term: str) -> str:
         del field

@@ -161,7 +161,7 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 
 def floor_message(summary: Summary) -> str:
     """What is said of a floor that was not reached."""
-    longest = summary.settings["max_rule_length"]
+    longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
     lower = f"Try a lower {option('min_score')}"

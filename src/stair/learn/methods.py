@@ -1,182 +1,68 @@
-"""Rules by any method from a table's values, and their score on the rows they were not made for."""
+"""The methods: distilled rules, STAIR with and without refinement, L-STAIR, and the baselines."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines.memory import MemoryEngine
-from stair.errors import StairError, option
-from stair.learn.distill import Effort, Further, distill
+from stair.errors import StairError, check_choice, check_count, check_number, option
+from stair.learn.distill import EFFORTS, Effort, distill
 from stair.learn.grow import Step, grow, leaves_of
-from stair.learn.kinds import FEWEST, Kind, learn_kinds
 from stair.learn.localize import LOCALITY, MOST_DRAWS, local_rules
+from stair.learn.method import Certificate, Learned, Method, Task
 from stair.learn.partition import FloorOn
-from stair.learn.seeds import seed_of
+from stair.learn.seeds import RandomState, seed_of
 from stair.learn.shortest import MOST as MOST_TREES
 from stair.learn.shortest import shortest_tree
-from stair.learn.table import Table, encode, in_order
-from stair.learn.validation import Check, check_of, out_of_fold, quick_folds
-from stair.progress import Said
-from stair.rules.agreement import predicted_classes
-from stair.rules.columns import LISTS, Lists
+from stair.learn.table import Table, in_order
+from stair.learn.trees import cart_leaves, id3_leaves
 from stair.rules.figures import score_in_words
-from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
-from stair.rules.schema import Schema, Values
-from stair.verdict.labels import Labels
+from stair.rules.objective import score_of
+from stair.rules.rule_set import Leaf, rule_set_of
 
-TOO_FEW_KINDS: Final = "no kind of outlier has rows enough to keep some of them aside"
 # Refined rules of the quick check are chosen from so many trees in each fold.
 QUICK_TREES: Final = 20
 
-METHODS: Final = ("distilled", "stair", "refined", "local", "id3", "cart")
 
-# What is told how it goes. Distilling ends with what there is where the answer is True.
-Progress: TypeAlias = Callable[[str], object]
+@dataclass(eq=False)
+class DistilledMethod(Method):
+    """The shortest outlier rules above the floor, which may overlap."""
 
+    name: ClassVar[str] = "distilled"
+    has_kinds: ClassVar[bool] = True
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """How far from the shortest distilled rules may be.
-
-    No choice among the `n_candidates` rules that were looked at last is shorter than `bound` (0
-    where that was not solved). Each rule covers at least `min_outliers` outliers.
-    """
-
-    bound: int
-    n_candidates: int
-    min_outliers: int
-    relaxed: bool = False  # fewer than usual, because the floor needs it
-    cut_short: bool = False  # the search was ended before it was done
-
-
-def of_all(kinds: Sequence[Certificate]) -> Certificate:
-    """The certificate of the rules of several kinds of outlier."""
-    return Certificate(
-        sum(c.bound for c in kinds) if all(c.bound for c in kinds) else 0,
-        sum(c.n_candidates for c in kinds),
-        min((c.min_outliers for c in kinds), default=1),
-        any(c.relaxed for c in kinds),
-        any(c.cut_short for c in kinds),
-    )
-
-
-def most_further(kinds: Iterable[Further | None]) -> Further | None:
-    """Of what one more rule would add to each kind of outlier, that which adds most."""
-    found = [one for one in kinds if one is not None]
-    return max(found, key=lambda one: one.outliers, default=None)
-
-
-class Learned(NamedTuple):
-    """What a method leaves: the rules, the steps that led to them, and a certificate; where there
-    are several kinds of outlier, how each of them does; what one more rule would add."""
-
-    rules: RuleSet
-    trace: tuple[Step, ...]
-    certificate: Certificate | None = None
-    kinds: tuple[Kind, ...] = ()
-    further: Further | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Learner:
-    """A method with its settings: values and class codes in, rules out."""
-
-    schema: Schema
-    method: str
-    min_score: float
-    max_rule_length: int
-    max_total_length: int | None
-    labels: Labels
-    say: Progress
-    n_partitions: int | Literal["auto"] = "auto"
-    locality: float = LOCALITY
-    floor_on: FloorOn = "routed"
-    random_state: Any = 0
+    max_rule_length: int = 10
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
-    lists: Lists = LISTS
-    time_windows: bool = False  # whether a clause on a time may have two bounds
-    most_trees: int = MOST_TREES  # that refined rules are chosen from
-    most_draws: int = MOST_DRAWS  # of partitions to start with
-    list_codes: bool = True  # whether numbers such as ports may be named one by one
+    max_total_length: int | None = None
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that matter for this method, by name."""
-        found: dict[str, Any] = {
-            "method": self.method,
-            "min_score": self.min_score,
-            "max_rule_length": self.max_rule_length,
-            "max_total_length": self.max_total_length,
-            "min_rows_per_value": self.lists.min_rows,
-            "max_values": self.lists.max_values,
-            "time_windows": self.time_windows,
-        }
-        if self.method == "local":
-            found |= {
-                "n_partitions": self.n_partitions,
-                "locality": self.locality,
-                "floor_on": self.floor_on,
-            }
-        if self.method == "distilled":
-            found |= {
-                "min_outliers": self.min_outliers,
-                "effort": self.effort,
-                "time_limit": self.time_limit,
-            }
-        return found
+    def check(self) -> None:
+        super().check()
+        _check_lengths(self.max_rule_length, self.max_total_length)
+        if self.min_outliers is not None:
+            check_count("min_outliers", self.min_outliers, 1)
+        check_choice("effort", self.effort, EFFORTS)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 0)
 
-    def __call__(
-        self,
-        values: Values,
-        codes: NDArray[np.int32],
-        weights: NDArray[np.int64] | None = None,
-    ) -> Learned:
-        """Weights, which are for distilled rules alone, say how many rows each row stands for."""
-        if self.method == "distilled":
-            if self.labels.negative is not None:
-                return self._kinds(values, codes, self.labels.negative, weights)
-            return self.distilled(values, codes, weights)
-        if self.method == "local":
-            return self._local(values, codes)
-        learners = {"stair": self._stair, "refined": self._refined}
-        leaves, default, trace = learners.get(self.method, self._tree)(values, codes)
-        classes, positive = self.labels.classes, self.labels.positive
-        return Learned(rule_set_of(leaves, classes, self.schema, default, positive), trace)
-
-    def _encoded(
-        self, values: Values, codes: NDArray[np.int32], *, list_codes: bool = False
-    ) -> Table:
-        return encode(
-            self.schema, values, codes, lists=self.lists, list_codes=list_codes,
-            time_windows=self.time_windows,
-        )  # fmt: skip
-
-    def distilled(
-        self,
-        values: Values,
-        codes: NDArray[np.int32],
-        weights: NDArray[np.int64] | None = None,
-    ) -> Learned:
-        """The shortest outlier rules; weights say how many rows each row stands for."""
-        table = self._encoded(values, codes, list_codes=self.list_codes)
-        self.say("learning")
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        task.say("learning")
         found = distill(
             table.columns,
             table.codes,
             codes,
-            values,
-            classes=self.labels.classes,
-            schema=self.schema,
-            positive=self.labels.positive,
-            weights=None if weights is None else weights.astype(np.float64),
+            table.values,
+            classes=task.classes,
+            schema=table.schema,
+            positive=task.positive,
+            weights=task.weights,
+            repeated=task.is_repeated,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
@@ -184,206 +70,219 @@ class Learner:
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
-            say=self.say,
+            say=task.say,
         )
         certificate = Certificate(
             found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short
         )
-        return Learned(found.rules, (), certificate, further=found.further)
+        return Learned(found.rules, (), certificate, further=found.further, score=found.score)
 
-    def of_kind(self, kind: int, codes: NDArray[np.int32]) -> Learner:
-        """The same for one kind of outlier against everything else."""
-        classes, negative = self.labels.classes, self.labels.negative
-        assert negative is not None
-        if self.max_total_length is not None:
+    def cheaper(self, learned: Learned, folds: int) -> Self:
+        del learned
+        limit = None if self.time_limit is None else self.time_limit / (2 * folds)
+        return replace(self, effort="fast", time_limit=limit)
+
+
+@dataclass(eq=False)
+class StairMethod(Method):
+    """STAIR's disjoint rules; refined, of several trees that are pruned, the shortest."""
+
+    max_rule_length: int = 10
+    max_total_length: int | None = None
+    refine: bool = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return "refined" if self.refine else "stair"
+
+    def check(self) -> None:
+        super().check()
+        _check_lengths(self.max_rule_length, self.max_total_length)
+        if self.refine and self.max_total_length is not None:
             raise StairError(
-                f"{option('max_total_length')} is for one kind of outlier; name it with "
-                f"{option('positive')}, or leave the limit out"
+                "refined rules are the shortest above the floor; "
+                f"{option('max_total_length')} does not go with them"
             )
-        is_own = (codes == kind).astype(np.int32)
-        return replace(self, labels=Labels(is_own, (classes[negative], classes[kind]), 1, ""))
 
-    def _kinds(
-        self,
-        values: Values,
-        codes: NDArray[np.int32],
-        negative: int,
-        weights: NDArray[np.int64] | None,
-    ) -> Learned:
-        """Outlier rules for each kind of outlier, against everything else."""
-        learned: list[Learned] = []
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        def engine() -> MemoryEngine:
+            n_classes = len(task.classes)
+            return MemoryEngine(table.columns, table.codes, codes, n_classes, task.weights)
 
-        def learn(kind: int) -> RuleSet:
-            own = self.of_kind(kind, codes)
-            learned.append(own.distilled(values, own.labels.codes, weights))
-            return learned[-1].rules
-
-        rules, kinds = learn_kinds(
-            learn, values, codes, self.labels.classes, negative, self.min_score, weights
-        )
-        certificate = of_all([one.certificate for one in learned if one.certificate is not None])
-        return Learned(rules, (), certificate, kinds, most_further(o.further for o in learned))
-
-    def _refined(
-        self, values: Values, codes: NDArray[np.int32]
-    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        if self.max_total_length is not None:
-            raise StairError("method refined has no limit on the total length; leave it out")
-        table = self._encoded(values, codes)
-        n_classes = len(self.labels.classes)
-        leaves, default, growth = shortest_tree(
-            lambda: MemoryEngine(table.columns, table.codes, codes, n_classes),
-            table.codes.size,
-            min_score=self.min_score,
-            max_rule_length=self.max_rule_length,
-            positive=self.labels.positive,
-            seed=seed_of(self.random_state),
-            most_trees=self.most_trees,
-            say=self.say,
-        )
-        return leaves, default, tuple(growth.steps)
-
-    def _stair(
-        self, values: Values, codes: NDArray[np.int32]
-    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        table = self._encoded(values, codes)
-        engine = MemoryEngine(table.columns, table.codes, codes, len(self.labels.classes))
+        if self.refine:
+            leaves, default, growth = shortest_tree(
+                engine,
+                table.codes.size,
+                min_score=self.min_score,
+                max_rule_length=self.max_rule_length,
+                positive=task.positive,
+                seed=seed_of(self.random_state),
+                most_trees=QUICK_TREES if task.is_check else MOST_TREES,
+                say=task.say,
+            )
+            return _of_leaves(leaves, default, table, task, tuple(growth.steps))
+        rows = engine()
         growth = grow(
-            engine,
+            rows,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
-            positive=self.labels.positive,
-            on_step=lambda s: self.say(
+            positive=task.positive,
+            on_step=lambda s: task.say(
                 f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.min_score, 3)}"
             ),
         )
-        return leaves_of(growth, engine.unit), growth.root.label, tuple(growth.steps)
+        leaves, default = leaves_of(growth, rows.unit), growth.root.label
+        return _of_leaves(leaves, default, table, task, tuple(growth.steps))
 
-    def _local(self, values: Values, codes: NDArray[np.int32]) -> Learned:
-        if self.max_total_length is not None:
-            raise StairError("method local has no limit on the total length; leave it out")
+
+@dataclass(eq=False)
+class LocalMethod(Method):
+    """L-STAIR: partitions of the data, and rules for each."""
+
+    name: ClassVar[str] = "local"
+
+    max_rule_length: int = 10
+    n_partitions: int | Literal["auto"] = "auto"
+    locality: float = LOCALITY
+    floor_on: FloorOn = "routed"
+    max_rounds: int = 10
+
+    def check(self) -> None:
+        super().check()
+        check_count("max_rule_length", self.max_rule_length, 1)
+        check_count("max_rounds", self.max_rounds, 1)
+        if self.n_partitions != "auto":
+            check_count("n_partitions", self.n_partitions, 1)
+        check_number("locality", self.locality, 0, 1e9)
+        check_choice("floor_on", self.floor_on, ("routed", "assigned"))
+
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         rules, local = local_rules(
-            self._encoded(values, codes),
+            table,
             codes,
-            self.labels.classes,
-            positive=self.labels.positive,
+            task.classes,
+            positive=task.positive,
             min_score=self.min_score,
             max_rule_length=self.max_rule_length,
             n_partitions=self.n_partitions,
             locality=self.locality,
             floor_on=self.floor_on,
-            max_rounds=10,
+            max_rounds=self.max_rounds,
             seed=seed_of(self.random_state),
-            most_draws=self.most_draws,
-            say=self.say,
+            most_draws=1 if task.is_check else MOST_DRAWS,
+            say=task.say,
         )
-        return Learned(rules, tuple(local.steps))
+        score = local.routed if self.floor_on == "routed" else local.assigned
+        return Learned(rules, tuple(local.steps), score=score, local=local)
 
-    def _tree(
-        self, values: Values, codes: NDArray[np.int32]
-    ) -> tuple[list[Leaf], int, tuple[Step, ...]]:
-        from stair.learn.trees import cart_leaves, id3_leaves
-
-        self.say(f"learning: {self.method}")
-        columns, matrix = in_order(self._encoded(values, codes))
-        settings: dict[str, Any] = {
-            "positive": self.labels.positive,
-            "min_score": self.min_score,
-            "random_state": seed_of(self.random_state),
-        }
-        if self.method == "id3":
-            found = id3_leaves(
-                matrix, codes, None, columns, start_depth=3, max_depth=None, say=self.say,
-                **settings,
-            )  # fmt: skip
-        else:
-            found = cart_leaves(matrix, codes, None, columns, criterion="entropy", **settings)
-        leaves, default = found
-        n_classes = len(self.labels.classes)  # of which rows kept aside may have the last one
-        padded = [leaf._replace(counts=(*leaf.counts, *_zeros(leaf, n_classes))) for leaf in leaves]
-        return padded, default, ()
+    def cheaper(self, learned: Learned, folds: int) -> Self:
+        """With as many partitions as were best of those tried."""
+        del folds
+        return replace(self, n_partitions=len(learned.rules.partitions))
 
 
-def _zeros(leaf: Leaf, n_classes: int) -> list[float]:
-    return [0.0] * (n_classes - len(leaf.counts))
+@dataclass(eq=False)
+class ID3Method(Method):
+    """Entropy trees of growing depth, up to the floor."""
 
+    name: ClassVar[str] = "id3"
 
-@dataclass(frozen=True, slots=True)
-class _Always:
-    """Says one thing, whatever happens, and answers nothing: a search that is cut short would check
-    other rules than those that are shown."""
+    start_depth: int = 3
+    max_depth: int | None = None
+    random_state: RandomState = field(default=0, kw_only=True)
 
-    say: Progress
-    text: str
+    def check(self) -> None:
+        super().check()
+        check_count("start_depth", self.start_depth, 1)
+        if self.max_depth is not None:
+            check_count("max_depth", self.max_depth, 1)
+            if self.max_depth < self.start_depth:
+                raise StairError(
+                    f"max_depth={self.max_depth} is less than start_depth={self.start_depth}; "
+                    "expected at least as much"
+                )
 
-    def __call__(self, _: str) -> None:
-        self.say(self.text)
-
-
-def check_rules(
-    learn: Learner,
-    learned: Learned,
-    values: Values,
-    codes: NDArray[np.int32],
-    validate: int | None,
-) -> Check | str:
-    """What the same way of learning scores on rows kept aside, or why that was not looked at.
-
-    None asks for a quick check, whose cost stays below that of learning, a number for so many
-    folds with all the effort that was asked for.
-    """
-    if validate == 0:
-        return "nobody asked for it"
-    labels = learn.labels
-    if labels.positive is not None:
-        fewest = n_outliers = int((codes == labels.positive).sum())
-        fewest = min(fewest, len(codes) - fewest)
-    else:
-        fewest = int(np.bincount(codes).min())
-        n_outliers = int((codes != np.bincount(codes).argmax()).sum())
-    folds = validate
-    if folds is None:
-        is_cheaper = learn.method == "distilled" and learn.effort == "normal"
-        folds = quick_folds(n_outliers, cheaper=is_cheaper)
-        if folds == 0:
-            return f"{n_outliers} outlier{'s' * (n_outliers != 1)} are too few"
-        if learned.certificate is not None and learned.certificate.cut_short:
-            return "the search was cut short"
-        limit = None if learn.time_limit is None else learn.time_limit / (2 * folds)
-        learn = replace(
-            learn, effort="fast", time_limit=limit, most_trees=QUICK_TREES, most_draws=1,
-            n_partitions=len(learned.rules.partitions),  # as many as were best of those tried
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        columns, matrix = in_order(table)
+        leaves, default = id3_leaves(
+            matrix, codes, task.weights, columns, positive=task.positive,
+            min_score=self.min_score, start_depth=self.start_depth, max_depth=self.max_depth,
+            random_state=self.random_state, say=task.say,
         )  # fmt: skip
-    elif fewest < folds and labels.negative is None:
-        raise StairError(
-            f"{option('validate', folds)} needs at least {folds} rows of each class, but one has "
-            f"{fewest}"
-        )
+        return _of_leaves(leaves, default, table, task)
 
-    if labels.negative is not None:
-        largest = int(np.delete(np.bincount(codes), labels.negative).max(initial=0))
-        if largest - math.ceil(largest / folds) < FEWEST:
-            return TOO_FEW_KINDS
-    tell = _Always(learn.say, "")
 
-    def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:
-        rules = replace(learn, say=tell)(values.take(train), codes[train]).rules
-        return lambda test: predicted_classes(rules, values.take(test))
+@dataclass(eq=False)
+class CARTMethod(Method):
+    """A full tree, pruned as far as the floor allows."""
 
-    def say(number: int) -> object:
-        nonlocal tell
-        words = f"checking on rows kept aside: fold {number} of {folds}"
-        tell = _Always(learn.say, Said(words, (number - 1) / folds))
-        return validate is None and learn.say(tell.text) is True
+    name: ClassVar[str] = "cart"
 
-    found = out_of_fold(learn_from, codes, folds, say)
-    if found is None:
-        return "it was cut short"
-    rules = learned.rules
-    own = [rules.classes.index(rule.label) for rule in rules.rules]
-    covered = rules.covers(values)
-    right = [covered[:, k] & (codes == place) for k, place in enumerate(own)]
-    places = [rules.classes.index(kind.label) for kind in learned.kinds]
-    predicted = predicted_classes(rules, values)
-    return check_of(*found, codes, predicted, labels.positive, right, own, places)
+    criterion: str = "entropy"
+    random_state: RandomState = field(default=0, kw_only=True)
+
+    def check(self) -> None:
+        super().check()
+        check_choice("criterion", self.criterion, ("entropy", "gini"))
+
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        task.say("learning: cart")
+        columns, matrix = in_order(table)
+        leaves, default = cart_leaves(
+            matrix, codes, task.weights, columns, positive=task.positive,
+            min_score=self.min_score, criterion=self.criterion, random_state=self.random_state,
+        )  # fmt: skip
+        return _of_leaves(leaves, default, table, task)
+
+
+def _check_lengths(a_rule: int, all_rules: int | None) -> None:
+    check_count("max_rule_length", a_rule, 1)
+    if all_rules is not None:
+        check_count("max_total_length", all_rules, 0)
+
+
+def _of_leaves(
+    leaves: list[Leaf], default: int, table: Table, task: Task, trace: tuple[Step, ...] = ()
+) -> Learned:
+    n_classes = len(task.classes)  # of which rows kept aside may have the last one
+    padded = [
+        leaf._replace(counts=(*leaf.counts, *[0.0] * (n_classes - len(leaf.counts))))
+        for leaf in leaves
+    ]
+    rules = rule_set_of(padded, task.classes, table.schema, default, task.positive)
+    groups = ((leaf.label, leaf.counts) for leaf in padded)
+    return Learned(rules, trace, score=score_of(groups, rules.totals, task.positive))
+
+
+_MAKERS: Final[Mapping[str, Callable[..., Method]]] = {
+    "distilled": DistilledMethod,
+    "stair": StairMethod,
+    "refined": lambda **settings: StairMethod(refine=True, **settings),
+    "local": LocalMethod,
+    "id3": ID3Method,
+    "cart": CARTMethod,
+}
+METHODS: Final = tuple(_MAKERS)
+
+
+def settings_of(name: str) -> tuple[str, ...]:
+    """The settings that a method has, by its name."""
+    if name not in _MAKERS:
+        raise StairError(f"no method {name!r}; methods are {', '.join(METHODS)}")
+    return tuple(_MAKERS[name]().get_params())
+
+
+def method_of(method: str | Method, /, **settings: Any) -> Method:
+    """A method by its name with some settings, the seed 0 where none is given; or one that is a
+    value already, with some of them changed. The settings are checked."""
+    if isinstance(method, Method):
+        made = replace(method, **settings)
+    else:
+        own = settings_of(method)
+        wrong = next((name for name in settings if name not in own), None)
+        if wrong is not None:
+            raise StairError(f"the method {method} has no {option(wrong)}; leave it out")
+        made = _MAKERS[method](**{"random_state": 0, **settings})
+    made.check()
+    return made

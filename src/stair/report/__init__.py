@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from stair.errors import StairError, option
+from stair.export.json import Rulebook
 from stair.export.text import fine_percent, percent
 from stair.report import draw, words
 from stair.report.content import Report
 from stair.report.data import report_of
 from stair.report.fragment import fragment_of
+from stair.report.loaded import lines_of
 
 if TYPE_CHECKING:
     from stair.summary import Summary
@@ -36,12 +39,14 @@ __all__ = [
 ]
 
 
-def to_html(summary: Summary, examples: int = 0) -> str:
-    """A whole page that needs nothing from anywhere else."""
+def to_html(summary: Summary | Rulebook, examples: int = 0) -> str:
+    """A whole page that needs nothing from anywhere else; of a file of rules what is in it."""
     if examples < 0:
         raise StairError(
             f"{option('examples', examples)}; expected 0 (no rows of the data) or more"
         )
+    if isinstance(summary, Rulebook):
+        return _loaded(summary)
     if examples and not summary.has_rows:
         raise StairError(
             f"{option('examples')} shows rows of the data, which are not kept with an engine other "
@@ -65,12 +70,21 @@ def to_html(summary: Summary, examples: int = 0) -> str:
 
 def _counted(summary: Summary) -> str:
     """The page of a summary whose rows were counted elsewhere, and not by column."""
+    content = {**fragment_of(summary, most=len(summary.evidence)), "left": ""}
+    return _without_script("counted.html", content)
+
+
+def _loaded(book: Rulebook) -> str:
+    """The page of rules that come from a file, where neither rows nor histograms are."""
+    return _without_script("loaded.html", {"book": book, "lines": lines_of(book)})
+
+
+def _without_script(name: str, content: Mapping[str, object]) -> str:
     style = source("counted.css")
-    page = environment().get_template("counted.html")
     allowed = (
         f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'"
     )
-    content = {**fragment_of(summary, most=len(summary.evidence)), "left": ""}
+    page = environment().get_template(name)
     return clean(page.render(content, style=Markup(style), policy=allowed))
 
 

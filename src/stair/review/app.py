@@ -22,11 +22,10 @@ from stair.report import source
 from stair.review import pages, taking
 from stair.review.desk import Desk
 from stair.review.forms import MOST_FIELDS, clause_of
-from stair.review.log import NOBODY
+from stair.review.log import NOBODY, Event
 from stair.review.revision import Group, Now
 from stair.review.session import Review
 from stair.review.setup import columns_of, wanted_of
-from stair.review.uploads import receive
 
 WHO: Final = "stair-who"  # the cookie that tells one browser from another
 MOST_UPLOADED: Final = 500_000_000
@@ -137,21 +136,36 @@ class _Page:
 
     # --- what is open -------------------------------------------------------------------------
 
-    def _review(self) -> tuple[Review, Now]:
-        review = self.desk.review
-        now = None if review is None else review.now()
-        if review is None or now is None:
-            if self.desk.jobs.is_busy:
-                raise _NotYet("the table is still being opened; try again in a moment")
-            raise StairError("nothing is open yet; load the page again")
-        return review, now
+    def _open(self) -> Review:
+        if self.desk.review is None:
+            raise self._nothing()
+        return self.desk.review
 
-    def _group(self, request: Request) -> tuple[Review, Now, Group]:
-        review, now = self._review()
+    def _now(self, review: Review) -> Now:
+        now = review.now()
+        if now is None:
+            raise self._nothing()
+        return now
+
+    def _nothing(self) -> StairError:
+        if self.desk.jobs.is_busy:
+            return _NotYet("the table is still being opened; try again in a moment")
+        return StairError("nothing is open yet; load the page again")
+
+    def _review(self) -> tuple[Review, Now]:
+        review = self._open()
+        return review, self._now(review)
+
+    def _group_of(self, review: Review, request: Request) -> tuple[Now, Group]:
+        now = self._now(review)
         group = review.group(now, request.path_params["key"])
         if group is None:
             raise StairError("this rule is not known here; load the page again")
-        return review, now, group
+        return now, group
+
+    def _group(self, request: Request) -> tuple[Review, Now, Group]:
+        review = self._open()
+        return review, *self._group_of(review, request)
 
     # --- pages --------------------------------------------------------------------------------
 
@@ -235,28 +249,28 @@ class _Page:
     # --- verdicts -----------------------------------------------------------------------------
 
     def decide(self, request: Request, form: Form) -> Response:
-        review, before, group = self._group(request)
-        verdict, once = _first(form, "verdict"), _first(form, "once")
-        was_open = before.verdict(group.key) is None
-        review.decide(_who(request), group, verdict, _first(form, "note"), once)
-        review, now = self._review()
+        review, verdict, following = self._open(), _first(form, "verdict"), None
+        with review.store.writing():  # all that a click does is one transaction
+            before, group = self._group_of(review, request)
+            review.decide(_who(request), group, verdict, _first(form, "note"), _first(form, "once"))
+            now = self._now(review)
+            if verdict != "none" and before.verdict(group.key) is None:
+                following = _next_open(now, now.revision.groups, group)
+            if following is not None:
+                review.store.put_place(_who(request), following.key)
         names = pages.names_of(now.revision.finds_outliers)
         said = names[verdict].lower() if verdict in names else "verdict taken back"
-        groups = now.revision.groups
-        what = pages.name_of(now, group)
-        following = _next_open(now, groups, group) if was_open and verdict != "none" else None
-        if following is not None:
-            review.store.put_place(_who(request), following.key)
-        return self._both(review, now, following or group, said=f"{what}: {said}.")
+        return self._both(
+            review, now, following or group, said=f"{pages.name_of(now, group)}: {said}."
+        )
 
     def decide_row(self, request: Request, form: Form) -> Response:
-        review, now = self._review()
-        row = _whole(request.path_params["row"], "row")
-        verdict = _first(form, "verdict")
-        seen_in = review.group(now, _first(form, "current"))
-        review.decide_rows(_who(request), [row], verdict, _first(form, "note"),
-                           _first(form, "once"), seen_in)  # fmt: skip
-        review, now = self._review()
+        review, row = self._open(), _whole(request.path_params["row"], "row")
+        with review.store.writing():
+            seen_in = review.group(self._now(review), _first(form, "current"))
+            review.decide_rows(_who(request), [row], _first(form, "verdict"), _first(form, "note"),
+                               _first(form, "once"), seen_in)  # fmt: skip
+            now = self._now(review)
         cell = pages.render(
             "mark.html", row=row, mark=pages.mark_of(now, row),
             names=pages.names_of(now.revision.finds_outliers),
@@ -265,19 +279,27 @@ class _Page:
         return _html(cell + self._side(review, now, current, oob=True))
 
     def undo(self, request: Request, form: Form) -> Response:
-        review, _ = self._review()
-        event = review.store.undo(_who(request), key=_first(form, "once"))
-        return self._moved(review, form, event, "Undone", "There is nothing to undo.")
+        undo = self._open().store.undo
+        return self._moved(request, form, undo, "Undone", "There is nothing to undo.")
 
     def redo(self, request: Request, form: Form) -> Response:
-        review, _ = self._review()
-        event = review.store.redo(_who(request), key=_first(form, "once"))
-        return self._moved(review, form, event, "Done again", "There is nothing to do again.")
+        redo = self._open().store.redo
+        return self._moved(request, form, redo, "Done again", "There is nothing to do again.")
 
-    def _moved(self, review: Review, form: Form, event: Any, did: str, nothing: str) -> Response:
-        if event is None:
-            raise StairError(nothing)
-        review, now = self._review()
+    def _moved(
+        self,
+        request: Request,
+        form: Form,
+        turn: Callable[..., Event | None],
+        did: str,
+        nothing: str,
+    ) -> Response:
+        review = self._open()
+        with review.store.writing():
+            event = turn(_who(request), key=_first(form, "once"))
+            if event is None:
+                raise StairError(nothing)
+            now = self._now(review)
         subject = event.subject if event.kind == "rule" else _first(form, "current")
         group = now.revision.find(subject) or next(iter(now.revision.groups), None)
         if group is None:
@@ -304,11 +326,13 @@ class _Page:
         )
 
     def save_edit(self, request: Request, form: Form) -> Response:
-        review, now, group = self._present(request)
-        clause, new = self._edited(now, group, form)
-        changed = review.edit(_who(request), group.key, clause, new)
-        review, after = self._review()
-        review.store.put_place(_who(request), changed.key)
+        review = self._open()
+        with review.store.writing():
+            _, now, group = self._present(request)
+            clause, new = self._edited(now, group, form)
+            changed = review.edit(_who(request), group.key, clause, new)
+            review.store.put_place(_who(request), changed.key)
+            after = self._now(review)
         return self._both(review, after, changed, said="The rule was changed.")
 
     def _present(self, request: Request) -> tuple[Review, Now, Group]:
@@ -439,7 +463,7 @@ class _Page:
         try:
             if self.desk.folder is None:
                 raise StairError("this page shows one file; start stair review without a file")
-            path = await receive(self.desk.folder, name, request.stream(), self.most_upload)
+            path = await self.desk.folder.receive(name, request.stream(), self.most_upload)
         except StairError as error:
             return _problem(str(error))
         found = path.relative_to(self.desk.folder.root).as_posix()
@@ -477,7 +501,7 @@ def _next_open(now: Now, groups: Sequence[Group], after: Group | None) -> Group 
     return next((g for g in order if now.verdict(g.key) is None), None)
 
 
-def _in_words(now: Now, event: Any) -> str:
+def _in_words(now: Now, event: Event) -> str:
     names = pages.names_of(now.revision.finds_outliers)
     if event.kind == "rules":
         return f"the rules, {pages.CAUSES.get(event.text, event.text)}"

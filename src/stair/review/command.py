@@ -127,11 +127,12 @@ def review(
     from stair.data.packages import optional
     from stair.errors import StairError
 
-    if optional("starlette") is None or optional("uvicorn") is None:
-        raise StairError("the review page needs starlette: pip install 'stair[review]'")
+    for name in ("starlette", "uvicorn", "duckdb", "pyarrow"):
+        if optional(name) is None:
+            raise StairError(f"the review page needs {name}: pip install 'stair[review]'")
     from stair.review.desk import Desk, Wanted
-    from stair.review.serve import check_folder, serve
-    from stair.review.uploads import Folder
+    from stair.review.files import Folder
+    from stair.review.serve import serve
 
     given = files or []
     if len(given) > 2:
@@ -148,7 +149,7 @@ def review(
     if len(given) == 1 and given[0].suffix == ".json":
         raise StairError(f"{given[0].name} are rules; give the table after them")
     check_files(given, [(db, "review")])
-    desk = Desk(None if given else Folder(check_folder(folder)), db)
+    desk = Desk(None if given else Folder(folder), db)
     wanted = None
     if given:
         wanted = Wanted(

@@ -10,21 +10,22 @@ from typing import Any, Final
 import numpy as np
 
 from stair.data import Frame, read
+from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import SavedRules
-from stair.intake import Given, take_in
-from stair.learn.methods import METHODS
+from stair.export.json import Rulebook
+from stair.intake import Columns, Given, Statement, take_in
+from stair.learn.methods import method_of, settings_of
+from stair.review.files import Folder
+from stair.review.identity import fingerprint_of_table
 from stair.review.jobs import Job, Jobs, Say
 from stair.review.log import NOBODY
 from stair.review.session import Review
-from stair.review.store import Store, fingerprint_of_table
-from stair.review.uploads import Folder, check_expanded
+from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.schema import Schema, Values
 from stair.verdict.labels import Labels
 
-MOST_EXPANDED: Final = 1_000_000_000  # bytes that a file chosen on the page may unpack to
 SUFFIX: Final = ".review.sqlite"
 """Verdicts are kept beside the data: payments.csv has payments.csv.review.sqlite."""
 
@@ -52,7 +53,6 @@ class Wanted:
     method: str = "distilled"
     min_score: float = 0.8
     max_rule_length: int = 10
-    is_chosen: bool = False
 
     @property
     def has_verdict(self) -> bool:
@@ -72,7 +72,7 @@ class Wanted:
     def request(self) -> dict[str, Any]:
         """What decides whether rules in the store are the ones that were asked for."""
         found = asdict(self)
-        del found["file"], found["is_chosen"]
+        del found["file"]
         found["rules"] = None if self.rules is None else self.rules.name
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
         if self.negative is None:  # reviews that began before there was one go on
@@ -80,12 +80,8 @@ class Wanted:
         return found
 
     def check(self) -> Wanted:
-        if self.method not in METHODS:
-            raise StairError(f"no method {self.method!r}; methods are {', '.join(METHODS)}")
-        if not 0 <= self.min_score <= 1:
-            raise StairError(f"the floor is {self.min_score:g}; expected a score from 0 to 1")
-        if self.max_rule_length < 1:
-            raise StairError(f"the longest rule is {self.max_rule_length}; expected at least 1")
+        own = settings_of(self.method)
+        method_of(self.method, **{n: value for n, value in self.settings.items() if n in own})
         if self.time_zone is not None:
             zone_named(self.time_zone)  # what is none is refused before anything is read
         if self.rules is None and not self.has_verdict:
@@ -147,8 +143,6 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
     from stair.export import load
 
-    if wanted.is_chosen:
-        check_expanded(wanted.file, MOST_EXPANDED)
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)
     say("looking for earlier verdicts")
@@ -169,7 +163,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     return review
 
 
-def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
+def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     say(f"reading {wanted.file.name}")
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
@@ -182,18 +176,17 @@ def _given(wanted: Wanted, saved: SavedRules | None, say: Say) -> Given:
         kinds = {name: kind for name, kind in own.items() if name in frame.columns}
         if not wanted.has_verdict:
             labels = _labels_by(saved, frame)
-    zone = None if wanted.time_zone is None else zone_named(wanted.time_zone)
-    given = take_in(
-        frame, labels, wanted.score, wanted.contamination, wanted.detector,
-        positive=wanted.positive, negative=wanted.negative, outlier_kinds=has_kinds,
-        include=wanted.include or None, exclude=wanted.exclude,
-        kinds=kinds or None, time_parts=wanted.time_parts, time_zone=zone, random_state=wanted.seed,
-        table=None, query=None, name=wanted.file.name, say=say,
+    source = Source(frame, None, None, wanted.file.name, wanted.time_parts, wanted.time_zone)
+    statement = Statement(
+        labels, wanted.score, wanted.contamination, wanted.detector, wanted.positive,
+        wanted.negative, has_kinds, wanted.seed,
     )  # fmt: skip
+    chosen = Columns(wanted.include or None, wanted.exclude, kinds or None)
+    given = take_in(source, statement, chosen, say)
     return given if saved is None else _with_fields(given, saved)
 
 
-def _labels_by(saved: SavedRules, frame: Frame) -> Labels:
+def _labels_by(saved: Rulebook, frame: Frame) -> Labels:
     """Nobody gave a verdict, so the rules themselves say which rows are outliers."""
     rules = saved.rules
     codes = predicted_classes(rules, rules.read(frame)).astype(np.int32)
@@ -202,7 +195,7 @@ def _labels_by(saved: SavedRules, frame: Frame) -> Labels:
     return Labels(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
-def _with_fields(given: Given, saved: SavedRules) -> Given:
+def _with_fields(given: Given, saved: Rulebook) -> Given:
     """The table with the rules' own fields, as they were when the rules were learned."""
     if tuple(map(str, saved.rules.classes)) != tuple(map(str, given.verdict.classes)):
         raise StairError(

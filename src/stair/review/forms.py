@@ -66,70 +66,104 @@ class ClauseForm:
 
 
 def form_of(clause: Clause, place: int, values: NDArray[Any]) -> ClauseForm:
-    text, feature = clause_in_words(clause), clause.feature
-    if isinstance(clause, Interval):
-        empty = clause.only_missing
-        return ClauseForm(
-            "number", place, text, feature,
-            low="" if empty or math.isinf(clause.low) else number_in_words(clause.low),
-            high="" if empty or math.isinf(clause.high) else number_in_words(clause.high),
-            step=_step(values), missing=clause.missing, has_missing=_any_missing(values),
-        )  # fmt: skip
-    if isinstance(clause, Period):
-        empty = clause.only_missing
-        low = "" if empty or clause.after == BEGINNING else clause.time_in_words(clause.after)
-        high = "" if empty or clause.until == END else clause.time_in_words(clause.until)
-        return ClauseForm("time", place, text, feature, low, high, missing=clause.missing,
-                          has_missing=_any_missing(values))  # fmt: skip
-    if isinstance(clause, Among):
-        named = _categories(clause, values)
+    return clause.accept(_AsForm(place, values))
+
+
+def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
+    """The clause that a filled form describes; of the same kind and column as the old one."""
+    return old.accept(_AsFilled(fields, values))
+
+
+@dataclass(frozen=True, slots=True)
+class _AsForm:
+    """A clause of a column with these values, as a form."""
+
+    place: int
+    values: NDArray[Any]
+
+    def interval(self, clause: Interval) -> ClauseForm:
+        low, high = ("" if bound is None else number_in_words(bound) for bound in clause.bounds)
+        return self._form("number", clause, low=low, high=high, step=_step(self.values))
+
+    def period(self, clause: Period) -> ClauseForm:
+        low, high = (
+            "" if bound is None else clause.time_in_words(bound) for bound in clause.bounds
+        )
+        return self._form("time", clause, low=low, high=high)
+
+    def among(self, clause: Among) -> ClauseForm:
+        named = _categories(clause, self.values)
         shown = named[:MOST_VALUES]
         choices = tuple(
             Choice(str(k), value_in_words(value), n, value in clause.values)
             for k, (value, n) in enumerate(shown)
         )
-        return ClauseForm(
-            "category", place, text, feature, missing=clause.missing, negated=clause.negated,
-            has_missing=_any_missing(values), choices=choices, n_unlisted=len(named) - len(shown),
-        )  # fmt: skip
-    return ClauseForm("text", place, text, feature, negated=not clause.present, term=clause.term)
+        n_unlisted = len(named) - len(shown)
+        return self._form("category", clause, negated=clause.negated, choices=choices,
+                          n_unlisted=n_unlisted)  # fmt: skip
+
+    def mentions(self, clause: Mentions) -> ClauseForm:
+        text, feature = clause_in_words(clause), clause.feature
+        return ClauseForm("text", self.place, text, feature, negated=clause.negated,
+                          term=clause.term)  # fmt: skip
+
+    def _form(self, kind: str, clause: Clause, **more: Any) -> ClauseForm:
+        text, gone = clause_in_words(clause), _any_missing(self.values)
+        return ClauseForm(kind, self.place, text, clause.feature, missing=clause.missing,
+                          has_missing=gone, **more)  # fmt: skip
 
 
-def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
-    """The clause that a filled form describes; of the same kind and column as the old one."""
-    missing = "missing" in fields
-    if isinstance(old, Interval):
-        low, high = _number(fields, "low", -math.inf), _number(fields, "high", math.inf)
+@dataclass(frozen=True, slots=True)
+class _AsFilled:
+    """A clause of a column with these values, as these fields of a form have it."""
+
+    fields: Fields
+    values: NDArray[Any]
+
+    @property
+    def missing(self) -> bool:
+        return "missing" in self.fields
+
+    @property
+    def negated(self) -> bool:
+        return _first(self.fields, "negated") == "1"
+
+    def interval(self, old: Interval) -> Clause:
+        low = _number(self.fields, "low", -math.inf)
+        high = _number(self.fields, "high", math.inf)
         if low >= high:
             raise StairError(
                 f"no number is above {number_in_words(low)} and at most {number_in_words(high)}"
             )
-        return _about_something(Interval(old.feature, low, high, missing, old.whole), missing)
-    if isinstance(old, Period):
-        after, until = _time(fields, "low", BEGINNING), _time(fields, "high", END)
+        return _about_something(replace(old, low=low, high=high, missing=self.missing))
+
+    def period(self, old: Period) -> Clause:
+        after, until = _time(self.fields, "low", BEGINNING), _time(self.fields, "high", END)
         if after >= until:
             raise StairError(f"no time is after {after} and not later than {until}")
-        return _about_something(Period(old.feature, after, until, missing, old.whole_days), missing)
-    if isinstance(old, Among):
-        named = _categories(old, values)
-        ticked = set(fields.get("value", ()))
+        return _about_something(replace(old, after=after, until=until, missing=self.missing))
+
+    def among(self, old: Among) -> Clause:
+        named = _categories(old, self.values)
+        ticked = set(self.fields.get("value", ()))
         shown = [value for k, (value, _) in enumerate(named[:MOST_VALUES]) if str(k) in ticked]
         hidden = [value for value, _ in named[MOST_VALUES:] if value in old.values]
-        chosen = (*shown, *hidden)
-        negated = _first(fields, "negated") == "1"
+        chosen, missing, negated = (*shown, *hidden), self.missing, self.negated
         if not chosen and not missing and not negated:
             raise StairError("no value is ticked, so that the clause would match nothing")
-        return _about_something(
-            replace(old, values=chosen, negated=negated, missing=missing), missing
-        )
-    term = _first(fields, "term").strip()
-    if not term:
-        raise StairError("which word? The clause says what a text mentions, and there is no word")
-    return Mentions(old.feature, term, _first(fields, "negated") != "1")
+        return _about_something(replace(old, values=chosen, negated=negated, missing=missing))
+
+    def mentions(self, old: Mentions) -> Clause:
+        term = _first(self.fields, "term").strip()
+        if not term:
+            raise StairError(
+                "which word? The clause says what a text mentions, and there is no word"
+            )
+        return Mentions(old.feature, term, not self.negated)
 
 
-def _about_something(clause: Clause, missing: bool) -> Clause:
-    if clause.n_bounds == 0 and missing and not clause.only_missing:
+def _about_something(clause: Clause) -> Clause:
+    if clause.n_bounds == 0 and clause.missing and not clause.only_missing:
         raise StairError(f"{clause}: that matches every row; take the clause away instead")
     return clause
 

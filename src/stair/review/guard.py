@@ -17,8 +17,6 @@ from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from stair.review.sizes import size
-
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -76,6 +74,14 @@ _ODD = re.compile(r"[\x00-\x1f\x7f\\]")
 _OPEN_AGAIN = "Open the address that stair printed in the terminal."
 
 _log = logging.getLogger("stair.review")
+
+
+def size(n_bytes: int) -> str:
+    """Three digits and a unit: "1.5 GB"."""
+    for unit, word in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.3g} {word}"
+    return f"{n_bytes} bytes"
 
 
 def new_token() -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stair.data.arrays import from_array
 from stair.errors import StairError
+from stair.review.log import rows_in
 
 SIZE = 16  # bytes; no two groups of rows will share a fingerprint by chance
 CHUNK = 1 << 16
@@ -38,11 +39,6 @@ def identity_of_group(rows: NDArray[Any], said: str, of: str = "") -> str:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SIZE).hexdigest()
-
-
-def rows_in(identity: str) -> str:
-    """The half of a group's identity that tells its rows; files of earlier days have no other."""
-    return identity[:SIZE]
 
 
 def fingerprint_of_table(columns: Mapping[str, NDArray[Any]]) -> str:

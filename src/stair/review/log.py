@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from stair.review.identity import rows_in
-
 Verdict = Literal["outlier", "inlier", "unsure", "none"]
 """True outliers, a false alarm, unsure, or withdrawn."""
 VERDICTS: tuple[Verdict, ...] = ("outlier", "inlier", "unsure", "none")
@@ -84,6 +82,27 @@ def undone(undos: Iterable[tuple[int, int]]) -> set[int]:
     return dead
 
 
+def to_undo(log: Sequence[Event], who: str) -> int | None:
+    """What this person's undo takes back: their latest decision that holds; that of anybody, if
+    they have decided nothing."""
+    dead = undone((e.id, e.undoes) for e in log if e.undoes is not None)
+    made = [e for e in log if e.kind != "undo" and e.id == e.batch and e.who != NOBODY]
+    mine = [e for e in made if e.who == who] or made
+    return next((e.id for e in reversed(mine) if e.id not in dead), None)
+
+
+def to_redo(log: Sequence[Event], who: str) -> int | None:
+    """Which undo a person's redo takes back: their latest that holds, if they did nothing since."""
+    undos = [(e.id, e.undoes) for e in log if e.undoes is not None]
+    dead, names = undone(undos), {undo for undo, _ in undos}
+    for event in reversed([e for e in log if e.who == who]):
+        if event.undoes is None:
+            return None
+        if event.id not in dead and event.undoes not in names:
+            return event.id
+    return None
+
+
 def state_of(events: Iterable[Event]) -> State:
     """What a log comes to; the verdicts of a state are themselves such a log."""
     log = sorted(events, key=lambda event: event.id)
@@ -106,6 +125,11 @@ def state_of(events: Iterable[Event]) -> State:
         rows={row: e for row, e in rows.items() if e.verdict != "none"},
         rule_set=rule_set,
     )
+
+
+def rows_in(identity: str) -> str:
+    """The half of a group's identity that tells its rows; files of earlier days have no other."""
+    return identity[:16]
 
 
 def carried(before: Iterable[Event], identities: Sequence[str]) -> Carried:

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from stair.export.json import from_json, rule_to_json
+from stair.export.json import from_json
 from stair.learn.distill import Further
 from stair.learn.validation import Check
+from stair.rules.document import rule_to_json
 from stair.rules.rule_set import Rule
 from stair.summary import Summary
 

@@ -9,7 +9,6 @@ import threading
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from stair.errors import StairError, option
@@ -116,9 +115,3 @@ def _own_addresses() -> list[str]:
     except OSError:
         found = set()
     return [name, *sorted(found)]
-
-
-def check_folder(folder: Path) -> Path:
-    if not folder.is_dir():
-        raise StairError(f"there is no folder {folder} to choose files from")
-    return folder

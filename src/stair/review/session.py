@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.errors import StairError, option
-from stair.export.json import SavedRules, from_json, to_json
+from stair.export.json import Rulebook, from_json, to_json
 from stair.intake import Given
-from stair.learn.methods import Learned, check_rules
+from stair.learn.learner import check_rules
+from stair.learn.method import Learned
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
@@ -33,17 +34,12 @@ from stair.review.judged import (
     rows_from_text,
     rows_to_text,
 )
+from stair.review.log import Event, State, Verdict, carried
 from stair.review.remembered import to_remember, with_remembered
 from stair.review.revision import Edit, Frontier, Group, Now, Revision, said_by
 from stair.review.rows import Rows
 from stair.review.settings import check_settings, learner
-from stair.review.store import (
-    Event,
-    State,
-    Store,
-    Verdict,
-    carried,
-)
+from stair.review.store import Store
 from stair.rules.agreement import predicted_classes
 from stair.rules.clauses import Clause
 from stair.rules.objective import score_of_classes
@@ -65,8 +61,10 @@ class Review:
         self.has_verdict = has_verdict
         self.frontier: Frontier | None = None
         self._lock = threading.RLock()
-        self._revisions: dict[int, Revision] = {}
-        self._judged: tuple[int, Judged] | None = None
+        # By the whole event: the number of one that did not come to the disk is given again.
+        self._revisions: dict[Event, Revision] = {}
+        self._judged: tuple[State, Judged] | None = None
+        self._decoded: dict[Event, Said] = {}  # the verdicts that hold
         self._labelled: tuple[int, Given] = (0, given)  # the labels in use, by their event
 
     # --- what there is now --------------------------------------------------------------------
@@ -98,12 +96,12 @@ class Review:
 
     def _revision(self, event: Event) -> Revision:
         with self._lock:
-            known = event.id in self._revisions
-            return self._keep(self._revisions.pop(event.id) if known else self._read(event))
+            known = self._revisions.pop(event, None)
+            return self._keep(event, self._read(event) if known is None else known)
 
-    def _keep(self, revision: Revision) -> Revision:
+    def _keep(self, event: Event, revision: Revision) -> Revision:
         """In memory, in the place of the one that was not asked for longest."""
-        self._revisions[revision.event] = revision
+        self._revisions[event] = revision
         while len(self._revisions) > KEPT_IN_MEMORY:
             del self._revisions[next(iter(self._revisions))]
         return revision
@@ -131,11 +129,20 @@ class Review:
             return found
 
     def _said(self, event: Event) -> Said:
-        """The rows of a verdict on a rule."""
+        """What a verdict says, read once as long as it holds: which rows, and of which class (-1
+        where it is a single row of no kind)."""
+        known = self._decoded.get(event)
+        if known is not None:
+            return known
         with self._reading(event):
-            found = json.loads(event.payload)
-            rows = rows_from_text(found["rows"], self.given.frame.n_rows)
-            label = range(len(self.given.verdict.classes))[found["label"]]
+            found = json.loads(event.payload or "{}")
+            label = -1
+            if event.kind == "rule":
+                rows = rows_from_text(found["rows"], self.given.frame.n_rows)
+            else:
+                rows = np.array([int(event.subject)], dtype=np.intp)
+            if found:
+                label = int(range(len(self.given.verdict.classes))[found["label"]])
             return Said(event.verdict, rows, label, event.note)
 
     def _read(self, event: Event) -> Revision:
@@ -235,8 +242,10 @@ class Review:
 
     def _judge(self, state: State) -> Judged:
         with self._lock:
-            if self._judged is None or self._judged[0] != state.last:
-                self._judged = (state.last, self._judged_by(state))
+            if self._judged is None or self._judged[0] is not state:
+                held = (*state.rules.values(), *state.rows.values())
+                self._decoded = {event: self._said(event) for event in held}
+                self._judged = (state, self._judged_by(state))
             return self._judged[1]
 
     def _judged_by(self, state: State) -> Judged:
@@ -245,14 +254,8 @@ class Review:
         if max(single, default=0) >= self.given.frame.n_rows:
             raise damaged(self.store.path.name, "a verdict is about a row that the table has not")
         verdict = self.given.verdict
-        kinds = {row: self._kind(event) for row, event in state.rows.items() if event.payload}
+        kinds = {row: self._said(event).label for row, event in state.rows.items() if event.payload}
         return judge(verdict.codes, groups, single, verdict.positive, verdict.negative, kinds)
-
-    def _kind(self, event: Event) -> int:
-        """Of which kind a single row is."""
-        with self._reading(event):
-            label = json.loads(event.payload)["label"]
-            return int(range(len(self.given.verdict.classes))[label])
 
     def _relabelled(self, event: int) -> Given:
         """The table with the labels that the verdicts up to an event gave it."""
@@ -275,10 +278,13 @@ class Review:
             raise StairError("this rule needs no verdict; load the page again")
         others = [e.subject for e in now.carried.kept.get(group.key, ()) if e.subject != group.key]
         payload = json.dumps({"rows": rows_to_text(group.rows), "label": group.label})
-        return self.store.decide(
+        event = self.store.decide(
             who, group.key, cast(Verdict, verdict), note=note, text=group.text,
             n_rows=len(group.rows), payload=payload, key=once, instead_of=others,
         )  # fmt: skip
+        with self._lock:
+            self._decoded[event] = Said(verdict, group.rows, group.label, note)
+        return event
 
     def notes(self, now: Now) -> NDArray[Any]:
         """The note of each row of the table, also where it was given for a rule that is gone."""
@@ -314,12 +320,12 @@ class Review:
         learned = learn(given.values, given.codes)
         check = check_rules(learn, learned, given.values, given.codes, None)
         say("counting")
-        summary = summary_of(given, learned, {**settings, **learn.settings}, check)
+        summary = summary_of(given, learned, {**settings, **learn.method.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
 
-    def load(self, who: str, request: Mapping[str, Any], saved: SavedRules) -> Revision:
+    def load(self, who: str, request: Mapping[str, Any], saved: Rulebook) -> Revision:
         """Rules from a file."""
         facts = saved.facts
         settings = {"max_rule_length": 10, **facts.get("settings", {}),
@@ -429,7 +435,7 @@ class Review:
             self.frontier = None  # it was of other labels, or of other settings
         revision = self._revised(event, summary, given, {"edited": [], **payload})
         with self._lock:
-            return self._keep(revision)
+            return self._keep(event, revision)
 
     def _labels_in_use(self, state: State) -> int:
         if state.rule_set is None:
@@ -447,7 +453,7 @@ class Review:
             say(f"length against score: floor {floor:.2f}, {number} of {len(FLOORS)}")
             learn = learner(given, {**settings, "min_score": floor, "effort": "fast"}, say)
             learned = learn(given.values, given.codes)
-            summary = summary_of(given, learned, learn.settings)
+            summary = summary_of(given, learned, learn.method.settings)
             points.append((floor, summary.rules.total_length, summary.score))
             is_whole = number == len(FLOORS)
             self.frontier = Frontier(method, longest, tuple(points), is_whole)

@@ -10,8 +10,7 @@ from typing import Final
 from stair.data import read
 from stair.errors import StairError
 from stair.learn.table import choose_fields
-from stair.review.desk import MOST_EXPANDED, Wanted
-from stair.review.uploads import check_expanded
+from stair.review.desk import Wanted
 from stair.verdict.labels import read_labels
 
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
@@ -19,7 +18,6 @@ LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class
 
 def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]:
     """Each column with its kind and whether it may be a label (1) or not (0); the likely label."""
-    check_expanded(path, MOST_EXPANDED)
     frame = read(path)
     fields, left_out = choose_fields(frame, time_parts=False)
     kinds = {f.source: f.kind for f in fields}
@@ -57,7 +55,6 @@ def wanted_of(path: Path, form: dict[str, list[str]]) -> Wanted:
         method=one("method") or "distilled",
         min_score=_number(one("floor") or "0.8", "floor"),
         max_rule_length=int(_number(one("longest") or "10", "longest rule")),
-        is_chosen=True,
     ).check()
 
 

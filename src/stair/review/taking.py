@@ -15,9 +15,9 @@ from starlette.responses import FileResponse, Response
 
 from stair.data import write_table
 from stair.errors import StairError
-from stair.export.json import SavedRules, from_json, to_json
+from stair.export.json import Rulebook, from_json, to_json
 from stair.export.kinds import export
-from stair.learn.methods import Learned
+from stair.learn.method import Learned
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
@@ -87,7 +87,7 @@ def rows(review: Review, now: Now, kind: str) -> Response:
     )
 
 
-def accepted(review: Review, now: Now) -> SavedRules:
+def accepted(review: Review, now: Now) -> Rulebook:
     """The rules that were called true outliers, counted against the labels after the review."""
     places = pages.accepted_rules(now)
     if not places:

@@ -11,13 +11,14 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
 Numeral: TypeAlias = Callable[[float], str]  # how a number is written
+Made_co = TypeVar("Made_co", covariant=True)
 
 BEGINNING: Final = np.datetime64(-(2**63) + 1, "us")  # the one before it means "not a time"
 END: Final = np.datetime64(2**63 - 1, "us")
@@ -83,8 +84,74 @@ def _is_missing(value: Any) -> bool:
     return value is None or value != value
 
 
+class Visitor(Protocol[Made_co]):
+    """What becomes of a clause of each kind: a condition in a language, a form, a picture.
+
+    Whatever tells the kinds apart outside of this room is one of these; `clause.accept` calls the
+    method of the clause's own kind.
+    """
+
+    def interval(self, clause: Interval) -> Made_co: ...
+    def period(self, clause: Period) -> Made_co: ...
+    def among(self, clause: Among) -> Made_co: ...
+    def mentions(self, clause: Mentions) -> Made_co: ...
+
+
+class _OnOneField:
+    """What clauses answer unless their kind has more to say."""
+
+    __slots__ = ()
+    feature: str
+    is_ordered: ClassVar[bool] = False  # whether it is about numbers or times
+
+    @property
+    def attribute(self) -> str:
+        """What counts as one attribute in the length of a rule."""
+        return self.feature
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The bound below and the one above, None where there is none."""
+        return None, None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers, times in microseconds; infinite where there is none."""
+        return -math.inf, math.inf
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        """The values that it names."""
+        return ()
+
+    @property
+    def negated(self) -> bool:
+        """Whether it covers what it does not name."""
+        return False
+
+    @property
+    def only_missing(self) -> bool:
+        """Whether it covers no value that is there."""
+        return False
+
+    @property
+    def is_bounded(self) -> tuple[bool, bool]:
+        """Whether there is a bound below, and one above."""
+        low, high = self.bounds
+        return low is not None, high is not None
+
+    @property
+    def n_bounds(self) -> int:
+        """How many numbers and values a person has to read."""
+        return sum(self.is_bounded)
+
+    def with_fractions(self) -> Self:
+        """The same about a column that has fractions too."""
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(_OnOneField):
     """low < x ≤ high; `missing` says whether a missing value is covered too, and `whole` that the
     column had whole numbers alone when the rules were learned: it is read so, and compared alike.
 
@@ -98,6 +165,7 @@ class Interval:
     high: float = math.inf
     missing: bool = False
     whole: bool = False
+    is_ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if type(self.low) is not float or type(self.high) is not float:
@@ -110,24 +178,24 @@ class Interval:
         object.__setattr__(self, "low", math.inf)  # empty: one form, so that equal ones are equal
         object.__setattr__(self, "high", math.inf)
 
-    @property
-    def attribute(self) -> str:
-        """What counts as one attribute in the length of a rule."""
-        return self.feature
+    def accept(self, visitor: Visitor[Made_co]) -> Made_co:
+        return visitor.interval(self)
 
     @property
-    def n_bounds(self) -> int:
-        """How many numbers a person has to read."""
-        return sum(self.is_bounded)
+    def bounds(self) -> tuple[float | None, float | None]:
+        low = self.low if math.isfinite(self.low) else None
+        return low, self.high if math.isfinite(self.high) else None
 
     @property
-    def is_bounded(self) -> tuple[bool, bool]:
-        """Whether there is a bound below, and one above."""
-        return math.isfinite(self.low), math.isfinite(self.high)
+    def limits(self) -> tuple[float, float]:
+        return self.low, self.high
 
     @property
     def only_missing(self) -> bool:
         return self.low >= self.high
+
+    def with_fractions(self) -> Self:
+        return replace(self, whole=False)
 
     def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of these values (missing = NaN) the clause covers."""
@@ -234,7 +302,7 @@ def _at_most(edge: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class Period(_OnOneField):
     """after < t ≤ until, in microseconds; `whole_days` where the column holds dates without times.
 
     A period that is covered by missing values alone has after = until = the end of time.
@@ -245,6 +313,7 @@ class Period:
     until: np.datetime64 = END
     missing: bool = False
     whole_days: bool = False
+    is_ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("after", "until"):
@@ -253,18 +322,26 @@ class Period:
             object.__setattr__(self, "after", END)
             object.__setattr__(self, "until", END)
 
-    @property
-    def attribute(self) -> str:
-        return self.feature
+    def accept(self, visitor: Visitor[Made_co]) -> Made_co:
+        return visitor.period(self)
 
     @property
-    def n_bounds(self) -> int:
-        return sum(self.is_bounded)
+    def bounds(self) -> tuple[np.datetime64 | None, np.datetime64 | None]:
+        if self.only_missing:
+            return None, None
+        after = self.after if self.after != BEGINNING else None
+        return after, self.until if self.until != END else None
 
     @property
     def is_bounded(self) -> tuple[bool, bool]:
-        """Whether there is a bound below, and one above."""
         return bool(self.after != BEGINNING), bool(self.until != END)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        if self.only_missing:
+            return math.inf, math.inf
+        low, high = (None if b is None else b.astype(np.int64).item() for b in self.bounds)
+        return -math.inf if low is None else low, math.inf if high is None else high
 
     @property
     def only_missing(self) -> bool:
@@ -333,7 +410,7 @@ def _is_exact_double(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class Among(_OnOneField):
     """x is one of `values`, or none of them where `negated`.
 
     A value that was never seen is on the negated side. Without values the clause is about
@@ -350,9 +427,16 @@ class Among:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(sorted(set(self.values), key=value_order)))
 
+    def accept(self, visitor: Visitor[Made_co]) -> Made_co:
+        return visitor.among(self)
+
     @property
     def attribute(self) -> str:
         return self.of or self.feature
+
+    @property
+    def categories(self) -> tuple[Any, ...]:
+        return self.values
 
     @property
     def n_bounds(self) -> int:
@@ -449,7 +533,7 @@ class Among:
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
+class Mentions(_OnOneField):
     """A text that contains a term, whatever the case of its ASCII letters.
 
     The letters A to Z alone are folded, because that is what every database can do alike. A
@@ -460,17 +544,20 @@ class Mentions:
     term: str
     present: bool = True
 
+    def accept(self, visitor: Visitor[Made_co]) -> Made_co:
+        return visitor.mentions(self)
+
     @property
-    def attribute(self) -> str:
-        return self.feature
+    def missing(self) -> bool:
+        return not self.present
+
+    @property
+    def negated(self) -> bool:
+        return not self.present
 
     @property
     def n_bounds(self) -> int:
         return 1
-
-    @property
-    def only_missing(self) -> bool:
-        return False
 
     def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         term = folded(self.term)
@@ -551,7 +638,7 @@ def reason(clause: Clause, value: Any) -> str:
         return f"{name} {joint} {here}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
-    wanted = _wanted(_as_compared(clause, value))
+    wanted = _wanted(clause.with_fractions() if has_fraction(value) else clause)
     if wanted == f"= {here}":
         return f"{name} {wanted}"
     return f"{name} {here}{',' if wanted.startswith('not') else ''} {wanted}"
@@ -564,19 +651,13 @@ def objection(clause: Clause, value: Any) -> str:
     if here is None:
         return f"{name} is missing, not {_wanted(clause)}"
     joint = "" if not isinstance(clause, Among) else " in" if clause.of else " ="
-    wanted = _wanted(_as_compared(clause, value))
+    wanted = _wanted(clause.with_fractions() if has_fraction(value) else clause)
     return f"{name}{joint} {here}, not {wanted}".replace("not not ", "")
 
 
-def _as_compared(clause: Clause, value: Any) -> Clause:
-    """Where a fraction comes to a column of whole numbers, their words would not explain it."""
-    if isinstance(clause, Interval) and clause.whole and has_fraction(value):
-        return replace(clause, whole=False)
-    return clause
-
-
 def has_fraction(number: float) -> bool:
-    """Whether a number that is there is no whole one; an infinite one has no fraction."""
+    """Whether a number that is there is no whole one; an infinite one has no fraction. Where one
+    comes to a column of whole numbers, their words would not explain it."""
     return isinstance(number, float) and math.isfinite(number) and not number.is_integer()
 
 

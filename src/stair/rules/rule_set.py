@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data import atomic_write
 from stair.errors import StairError, folded
 from stair.rules import notebook
 from stair.rules.clauses import (
@@ -29,6 +31,7 @@ from stair.rules.clauses import (
     reason,
     side_by_side,
 )
+from stair.rules.document import document_of
 from stair.rules.figures import fine_percent
 from stair.rules.match import all_matches, first_match
 from stair.rules.routing import NO_ROUTING, Partition, Routing
@@ -367,6 +370,10 @@ class RuleSet:
             return None, ()
         number, clauses = min(failing, key=lambda pair: len(pair[1]))
         return number, tuple(objection(c, _plain(values[c.feature][0])) for c in clauses)
+
+    def save(self, path: str | Path) -> None:
+        """Write the rules to a file, which `stair.load` reads."""
+        atomic_write(Path(path), document_of(self, {"total_length": self.total_length}))
 
     def __str__(self) -> str:
         lines = []

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from stair.data.conversion import TIME_PARTS, count_fractions
 from stair.data.frame import Frame
-from stair.rules.clauses import Interval
 from stair.rules.groups import Groups
 from stair.rules.match import Repeated, blocks_of_bits, first_of, unpacked
 from stair.rules.rule_set import Rule
@@ -157,10 +156,7 @@ class Census:
 def worded(rule: Rule, fractions: Collection[str]) -> Rule:
     """A rule from a sample, where these columns turned out to have fractions elsewhere: it compares
     as before, and is not put into whole numbers."""
-    clauses = tuple(
-        replace(c, whole=False) if isinstance(c, Interval) and c.feature in fractions else c
-        for c in rule.clauses
-    )
+    clauses = tuple(c.with_fractions() if c.feature in fractions else c for c in rule.clauses)
     return replace(rule, clauses=clauses)
 
 

@@ -32,7 +32,7 @@ from stair.rules.objective import Counts
 from stair.rules.schema import MOST_KNOWN, Field, Schema
 from stair.scale.edges import binned, with_infinite
 from stair.scale.options import Options
-from stair.scale.profile import NEVER, Profile, choose_fields, times_of
+from stair.scale.profile import NEVER, Profile, called, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
 from stair.verdict.codebook import Codebook
@@ -117,10 +117,13 @@ def _column(
         sides = ANY_SIDE if time_windows else ONE_SIDE
         return binned(Times(name, attribute, profile.whole_days, sides), profile.sketch, n_bins)
     values, counts = profile.values(name)
-    if profile.kind in ("number", "time"):
-        assert profile.sketch.distinct is not None
-        return Categories(name, attribute, tuple(values)), profile.sketch.distinct.tolist()
-    return _named(name, attribute, dict(zip(values, counts, strict=True)), lists)
+    column, stored = _named(name, attribute, dict(zip(values, counts, strict=True)), lists)
+    if profile.kind not in ("number", "time"):
+        return column, stored
+    assert profile.sketch.distinct is not None
+    if not column.has_others:  # then they are in the order in which they are stored
+        column = Categories(name, attribute, tuple(values))
+    return column, profile.sketch.distinct.tolist()
 
 
 def _named(
@@ -244,7 +247,7 @@ class Coded:
                 here = whole[starts[j] : starts[j + 1] - 1].sum(axis=1).tolist()
                 known = [v for v, n in zip(column.values, here, strict=False) if n]
                 if column.has_others:  # which of these have a label is not counted
-                    known += set(self.coding.edges[j]) - set(column.values)
+                    known += set(_called(each, self.coding.edges[j])) - set(column.values)
                 known.sort(key=value_order)
                 each = replace(each, known=tuple(known) if len(known) <= MOST_KNOWN else None)
             fields.append(each)
@@ -320,7 +323,7 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
         places = _places(raw, edges, field.name)
         if column.has_others:
             own = {value: k for k, value in enumerate(column.values)}
-            codes = [own.get(value, len(own)) for value in edges]
+            codes = [own.get(value, len(own)) for value in _called(field, edges)]
             places = np.array([*codes, size - 1], dtype=np.int64)[places]
         return places.astype(code_type(size))
     assert isinstance(column, Binned)
@@ -383,6 +386,11 @@ def _words(array: NDArray[Any]) -> Words:
     place: dict[Any, int] = {v: k for k, v in enumerate(values)}
     codes = [place.get(v, -1) for v in array.tolist()]
     return Words(values, np.array(codes, dtype=np.int64))
+
+
+def _called(field: Field, stored: Sequence[Any]) -> list[Any]:
+    """The values of a category as rules name them."""
+    return called(stored, is_time=field.type == "time")
 
 
 def _places(raw: Raw, stored: Sequence[Any], name: str) -> NDArray[np.int64]:

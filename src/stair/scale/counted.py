@@ -18,7 +18,7 @@ from stair.evidence.of_rules import Rest
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, join_kinds
-from stair.learn.methods import most_further
+from stair.learn.method import most_further
 from stair.learn.validation import Check, check_of
 from stair.rules.groups import Groups
 from stair.rules.objective import f1, score_of_classes

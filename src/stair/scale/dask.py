@@ -25,10 +25,11 @@ from stair.data.packages import optional, reason
 from stair.data.stream import check_same
 from stair.engines.counting import Block
 from stair.errors import StairError
+from stair.progress import Progress
 from stair.rules.objective import Counts
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.draw import CodeSample
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.parts import Shelf
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.raw import Batch, Raw, Words, from_loaded

@@ -23,10 +23,12 @@ from stair.data.frame import Frame
 from stair.evidence.suspects import suspects_of
 from stair.learn.distill.given import Picked, one_more, pick
 from stair.learn.kinds import FEWEST, kinds_to_learn
-from stair.learn.methods import TOO_FEW_KINDS, Certificate, Learner, check_rules, of_all
+from stair.learn.learner import TOO_FEW_KINDS, Learner, check_rules
+from stair.learn.method import Certificate, of_all
+from stair.learn.methods import DistilledMethod
 from stair.learn.table import read_to_learn
 from stair.learn.validation import quick_folds
-from stair.progress import Said
+from stair.progress import Progress, Words, quiet
 from stair.rules.clauses import value_order
 from stair.rules.figures import score_in_words
 from stair.rules.groups import Groups
@@ -37,7 +39,7 @@ from stair.scale.census import Census, typed
 from stair.scale.coding import Coded, Coder, Coding
 from stair.scale.counted import About, Aside, Chosen, figures_of, rows_and_hits
 from stair.scale.draw import Folds, Sample
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.scale.sample import IN_A_SAMPLE, fields_of, known_verdict
@@ -138,6 +140,7 @@ class _Learning:
     rows: Rows
     options: Options
     learner: Callable[[Schema, Labels], Learner]
+    method: DistilledMethod
     verdict: Labels
     coder: Coder
     totals: NDArray[np.int64]  # rows of each class
@@ -225,35 +228,36 @@ class _Learning:
         """What learns from some rows of a sample. The least number of outliers is one of all rows,
         of which a sample has fewer."""
         learner = self.learner(self.schema, replace(self.verdict, codes=read.codes))
-        if learner.min_outliers is not None:
+        least = self.method.min_outliers
+        if least is not None:
             is_wanted = np.arange(self.n_classes) != self.default if kind is None else [kind]
             n_here = np.bincount(read.codes, minlength=self.n_classes)[is_wanted].sum()
             share = n_here / self.totals[is_wanted].sum()
-            learner = replace(learner, min_outliers=max(1, int(learner.min_outliers * share)))
+            learner = learner.changed(min_outliers=max(1, int(least * share)))
         return learner if kind is None else learner.of_kind(kind, read.codes)
 
     def learn(self, aim: _Aim, read: _Read, time_limit: float | None) -> list[Rule]:
         """Rules from a sample, at the floor and past it, and what would come next."""
-        learner = replace(self.learns_from(read, aim.kind), time_limit=time_limit)
-        higher = learner.min_score + (1 - learner.min_score) * PAST_THE_FLOOR
-        beyond = replace(learner, min_score=higher, effort="fast")
+        learner = self.learns_from(read, aim.kind).changed(time_limit=time_limit)
+        floor = self.method.min_score
+        beyond = learner.changed(min_score=floor + (1 - floor) * PAST_THE_FLOOR, effort="fast")
         made, more = (
-            each.distilled(read.values, aim.of(read.codes), read.weights)
+            each.of_classes(read.values, aim.of(read.codes), read.weights)
             for each in (learner, beyond)
         )
         aim.length = made.rules.total_length
         further = [each.further.rule for each in (made, more) if each.further is not None]
         return [*made.rules, *more.rules, *further]
 
-    def choose(self, aim: _Aim, counted: _Counted, base: Learner, seconds: float | None) -> _Choice:
+    def choose(self, aim: _Aim, counted: _Counted, seconds: float | None) -> _Choice:
         """The shortest choice among the rules of an aim, by the counts of all rows."""
         rules, groups = counted.of(aim)
         classes, labels = aim.of(groups.classes), [aim.classes.index(r.label) for r in rules]
         picked = pick(
             classes, groups.counts, groups.covered, labels, list(map(len, rules)),
             n_classes=len(aim.classes), default=aim.default, positive=aim.positive,
-            min_score=base.min_score, max_total_length=base.max_total_length,
-            min_outliers=base.min_outliers, seconds=seconds,
+            min_score=self.method.min_score, max_total_length=self.method.max_total_length,
+            min_outliers=self.method.min_outliers, seconds=seconds,
         )  # fmt: skip
         order = self.about.order(self.totals)
         first = sorted(picked.numbers, key=lambda k: order[rules[k].label])
@@ -261,7 +265,7 @@ class _Learning:
         score = score_of_classes(given, classes, aim.positive, groups.counts)
         return _Choice(tuple(rules[k] for k in picked.numbers), score, picked)
 
-    def chosen(self, aim: _Aim, counted: _Counted, base: Learner) -> Chosen:
+    def chosen(self, aim: _Aim, counted: _Counted) -> Chosen:
         """The best choice; and of all rules that were counted, the one that would add most."""
         assert aim.best is not None
         rules, groups = counted.of(aim)
@@ -271,14 +275,14 @@ class _Learning:
             further = one_more(
                 (aim.of(groups.classes) == aim.positive).astype(np.int32), groups.counts,
                 groups.covered, list(map(len, rules)), numbers,
-                min_score=base.min_score, min_outliers=base.min_outliers,
+                min_score=self.method.min_score, min_outliers=self.method.min_outliers,
             )  # fmt: skip
         seen = [rows_and_hits(groups, k, self.about.place(rules[k])) for k in numbers]
         return Chosen(
             aim.best.rules, aim.kind, None if further is None else rules[further], tuple(seen)
         )
 
-    def aside(self, read: _Read, validate: int | None, base: Learner, *, is_late: bool) -> Aside:
+    def aside(self, read: _Read, validate: int | None, *, is_late: bool) -> Aside:
         """Rules learned from all folds of a sample but one, for each of them. A row's fold depends
         on its place in the data alone, so they have seen no row of that fold, drawn or not."""
         if validate == 0:
@@ -286,7 +290,7 @@ class _Learning:
         n_outliers = int(self.totals.sum() - self.totals[self.default])
         number = validate
         if number is None:
-            number = quick_folds(n_outliers, cheaper=base.effort == "normal")
+            number = quick_folds(n_outliers, cheaper=self.method.effort == "normal")
             if is_late:
                 return Aside(why_not="the search was cut short")
         folds = Folds(max(1, number), self.seed)
@@ -300,16 +304,17 @@ class _Learning:
         found = []
         for k in range(number):
             words = f"checking on rows kept aside: fold {k + 1} of {number}"
-            if self.say(Said(words, k / number)) is True:
+            if self.say(Words(words, k / number)) is True:
                 return Aside(why_not="it was cut short")
             rows = np.flatnonzero(fold != k)
             part = _Read(
                 read.values.take(rows), read.codes[rows], read.weights[rows], read.keys[rows]
             )
-            learner = replace(self.learns_from(part), say=_nothing)
+            learner = replace(self.learns_from(part), say=quiet)
             if validate is None:
-                limit = None if base.time_limit is None else base.time_limit / (2 * number)
-                learner = replace(learner, effort="fast", time_limit=limit)
+                limit = self.method.time_limit
+                limit = None if limit is None else limit / (2 * number)
+                learner = learner.changed(effort="fast", time_limit=limit)
             found.append(learner(part.values, part.codes, part.weights).rules)
         return Aside(folds, tuple(found))
 
@@ -352,13 +357,16 @@ def distill_rows(
     default = verdict.negative
     if default is None:
         default = int(totals.argmax()) if verdict.positive is None else 1 - verdict.positive
-    known = _Learning(rows, options, learner, verdict, coder, totals, default, most, seed, say)
-    base = learner(Schema(()), verdict)
+    method = learner(Schema(()), verdict).method
+    assert isinstance(method, DistilledMethod)
+    known = _Learning(
+        rows, options, learner, method, verdict, coder, totals, default, most, seed, say
+    )
     _, sample = known.count([], "drawing a sample")
     if sample.is_whole:
         learned = _from_all_rows(known, sample, validate)
     else:
-        learned = _by_rounds(known, sample, validate, base)
+        learned = _by_rounds(known, sample, validate)
     notes = [*rows.notes, *known.notes, *verdict.notes]
     rounds = f"{known.n_rounds} round{'s' * (known.n_rounds != 1)}"
     if not sample.is_whole:
@@ -369,7 +377,7 @@ def distill_rows(
         if not isinstance(learned.check, str):
             note += "; rules for the rows kept aside were learned from parts of the last sample"
         notes.append(note)
-    if not learned.kinds and not reaches(learned.score, base.min_score):
+    if not learned.kinds and not reaches(learned.score, method.min_score):
         notes.append(f"the floor was not reached on all rows in {rounds}")
     coded = Coded(
         Coding(known.fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
@@ -400,14 +408,15 @@ def _from_all_rows(known: _Learning, sample: Sample, validate: int | None) -> Le
         each._replace(seen=tuple((round(rule.rows), round(rule.hits)) for rule in each.rules))
         for each in found
     ]
-    learned = known.figures(found, Aside(), read, learner.min_score)
+    learned = known.figures(found, Aside(), read, known.method.min_score)
     return replace(learned, check=check, certificate=made.certificate)
 
 
-def _by_rounds(known: _Learning, sample: Sample, validate: int | None, base: Learner) -> Learned:
+def _by_rounds(known: _Learning, sample: Sample, validate: int | None) -> Learned:
     """Rules from samples, chosen by the counts of all rows, until a round brings nothing."""
     aims = known.aims()
-    deadline = None if base.time_limit is None else time.monotonic() + base.time_limit
+    limit, floor = known.method.time_limit, known.method.min_score
+    deadline = None if limit is None else time.monotonic() + limit
 
     def left() -> float | None:
         return None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -427,25 +436,21 @@ def _by_rounds(known: _Learning, sample: Sample, validate: int | None, base: Lea
         counted, sample = known.count(pool, f"counting {len(pool)} rules")
         for aim in going:
             if not aim.is_done:
-                aim.take(known.choose(aim, counted, base, left()))
+                aim.take(known.choose(aim, counted, left()))
         best = [aim.best for aim in aims if aim.best is not None]
         length, score = sum(each.length for each in best), min(each.score for each in best)
-        said = score_in_words(score, base.min_score, 3)
+        said = score_in_words(score, floor, 3)
         known.say(f"round {known.n_rounds}, total length {length}, score {said} on all rows")
         if left() == 0.0 or all(aim.is_done for aim in aims):
             break
     read = known.read(sample)
-    aside = known.aside(read, validate, base, is_late=left() == 0.0)
-    found = [known.chosen(aim, counted, base) for aim in aims]
+    aside = known.aside(read, validate, is_late=left() == 0.0)
+    found = [known.chosen(aim, counted) for aim in aims]
     certificate = of_all([
         Certificate(p.bound, p.n_candidates, p.min_outliers, p.relaxed)
         for p in (each.picked for each in best)
     ])  # fmt: skip
-    return replace(known.figures(found, aside, read, base.min_score), certificate=certificate)
-
-
-def _nothing(_: str) -> None:
-    """Says nothing."""
+    return replace(known.figures(found, aside, read, floor), certificate=certificate)
 
 
 def _few(values: set[object]) -> tuple[object, ...] | None:

@@ -12,16 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from stair.data.arrays import described
 from stair.data.databases import decimals
 from stair.data.stream import VECTOR, Stream
 from stair.data.values import typed
 from stair.data.zones import was_in
 from stair.engines.counting import n_cpus
-from stair.progress import Said
+from stair.progress import Progress, Words
 from stair.scale.arrow import whole_numbers, words
 from stair.scale.codes import writing_codes
 from stair.scale.coding import Plan, make_plan
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.rows import G
@@ -71,7 +72,7 @@ def told_batches(stream: Stream, names: Sequence[str], what: str, say: Progress)
         n_rows += part.num_rows
         words = f"{what}: {n_rows:,} rows, {_rate(n_rows, time.perf_counter() - started)}"
         total = stream.rows_seen  # known after the first pass
-        say(words if total is None else Said(words, n_rows / total))
+        say(words if total is None else Words(words, n_rows / total))
     stream.rows_seen = n_rows
 
 
@@ -109,7 +110,9 @@ def plain(array: Any, shape: str) -> Raw:
         return from_loaded((typed(["" if v is None else v for v in array.to_pylist()])[1], ""))[0]
     if shape == "decimal":
         return from_loaded(decimals(array.to_pylist()))[0]
-    if shape in ("bool", "text", "described"):
+    if shape == "described":
+        return from_loaded(described(array.to_pylist()))[0]
+    if shape in ("bool", "text"):
         return words(array)
     if import_module("pyarrow").types.is_integer(array.type):
         return whole_numbers(array)

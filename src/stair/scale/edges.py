@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from stair.data.decimals import shortest_between
 from stair.rules.columns import FAR, Binned, Numbers, Times, roundest_time
 from stair.scale.sketch import Sketch
-
-BINS: Final = 1024
 
 
 def binned(inner: Numbers | Times, sketch: Sketch, n_bins: int) -> tuple[Binned, list[float]]:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from stair.data.stream import Stream
+from stair.engines.large import BINS
 from stair.errors import StairError, no_such_column, option
 from stair.rules.columns import LISTS, Lists
-from stair.scale.edges import BINS
 
-Progress: TypeAlias = Callable[[str], object]
-
-ENGINES: Final = ("memory", "duckdb", "dask", "spark")
-LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
 # Measured: what a run takes besides, and what DuckDB's reader holds for a column of Parquet outside
 # of its own limit (pages of a megabyte, packed and unpacked).
 BESIDES: Final = 350 * 10**6
 A_COLUMN: Final = 2 * 10**6
 COPIES: Final = 2  # of texts on their way from DuckDB to us: measured, with some to spare
 A_VALUE: Final = 200  # bytes for each value of a sample while it is learned from
-SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +47,6 @@ class Options:
         left = [n for n in names if n not in self.exclude]
         chosen = [n for n in left if self.include is None or n in self.include or n == self.label]
         return chosen if self.label in chosen else [*chosen, self.label]
-
-
-_UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-def read_memory(given: str | int | None) -> int:
-    """Bytes, from "1GB", "800 MiB" or a number; half of the machine's where nothing is said."""
-    if given is None:
-        return max(LEAST_MEMORY, _physical() // 2)
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(I?)B?\s*", str(given).upper())
-    if found is None:
-        raise StairError(f"memory {given!r} is not understood; expected a size such as 1GB")
-    number, unit, binary = found.groups()
-    base = 1024 ** " KMGT".index(unit) if binary and unit else _UNITS[unit]
-    size = int(float(number) * base)
-    if size < LEAST_MEMORY:
-        raise StairError(f"memory {given} is too little; expected at least 512MiB")
-    return size
 
 
 def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 0) -> None:
@@ -108,10 +83,3 @@ def rows_that_fit(memory: int, n_columns: int) -> int:
 
 def _gigabytes(size: int) -> str:
     return f"{size / 1e9:.1f}GB"
-
-
-def _physical() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 4 << 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -252,12 +252,7 @@ class Profile:
                 return list(self.words), list(self.words.values())
         elif self.sketch.distinct is not None:
             assert self.sketch.counts is not None
-            values: list[Any] = self.sketch.distinct.tolist()
-            if self.kind == "time":
-                ticks = self.sketch.distinct.astype(np.int64)
-                values = [str(t) for t in ticks.astype("datetime64[us]")]
-            else:
-                values = [int(v) if float(v).is_integer() else v for v in values]
+            values = called(self.sketch.distinct.tolist(), is_time=self.kind == "time")
             return values, self.sketch.counts.tolist()
         raise StairError(
             f'"{name}" has {TOO_MANY}, too many to tell them apart one by one; leave it out with '
@@ -273,6 +268,13 @@ class Profile:
         if "time" in kinds and self.kind == "words" and self.n_unreal:
             return [unread_in_words(name, "time", self.n_unreal)]
         return []
+
+
+def called(stored: Sequence[Any], *, is_time: bool) -> list[Any]:
+    """Numbers, or times in microseconds, as categories: what they are called in a rule."""
+    if is_time:
+        return [str(np.datetime64(int(tick), "us")) for tick in stored]
+    return [int(v) if type(v) is float and v.is_integer() else v for v in stored]
 
 
 TOO_MANY: Final = f"more than {MOST_DISTINCT:,} different values, or very long ones"

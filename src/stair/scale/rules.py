@@ -21,11 +21,14 @@ from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.grow import Node, Step
 from stair.learn.kinds import Kind
+from stair.learn.learner import Learner, check_rules
 from stair.learn.levels import Known, Pass, grow_by_level, recount
-from stair.learn.methods import Certificate, Learner, check_rules
-from stair.learn.methods import Learned as Made
+from stair.learn.method import Certificate
+from stair.learn.method import Learned as Made
+from stair.learn.methods import StairMethod
 from stair.learn.validation import Check
-from stair.rules.clauses import Clause, Interval, Period
+from stair.progress import Progress
+from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
 from stair.rules.groups import Groups, groups_apart
 from stair.rules.objective import Counts, score_of
@@ -33,17 +36,7 @@ from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
 from stair.scale.coding import Coded
 from stair.scale.draw import CodeSample
-from stair.scale.options import Progress
 from stair.verdict.labels import Labels
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When growth ends."""
-
-    min_score: float
-    max_rule_length: int
-    max_total_length: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +65,7 @@ class Learned:
 def learn_rules(
     counter: Counter,
     coded: Coded,
-    limits: Limits,
+    method: StairMethod,
     counts_at_once: int,
     say: Progress,
     known: Known | None = None,
@@ -93,9 +86,9 @@ def learn_rules(
     say("learning, level by level")
     found = grow_by_level(
         counter,
-        min_score=limits.min_score,
-        max_rule_length=limits.max_rule_length,
-        max_total_length=limits.max_total_length,
+        min_score=method.min_score,
+        max_rule_length=method.max_rule_length,
+        max_total_length=method.max_total_length,
         positive=coded.positive,
         counts_at_once=counts_at_once,
         known=known,
@@ -276,12 +269,13 @@ def _evidence(rules: RuleSet, coded: Coded, tallies: dict[str, Tally]) -> tuple[
 
 def _met(clause: Clause, tally: Tally) -> NDArray[np.int64]:
     """The rows of each class that meet a clause: no bound of it is inside of a bin."""
-    if isinstance(clause, Period):
+    values: NDArray[Any]
+    if tally.is_time:
         values = np.array(tally.values, dtype=np.int64).astype("datetime64[us]")
-    elif isinstance(clause, Interval):
+    elif clause.is_ordered:
         values = exact_numbers(tally.values)
     else:
         values = np.empty(len(tally.values), dtype=object)
         values[:] = tally.values
     met: NDArray[np.int64] = tally.counts[:-1][clause.covers(values)].sum(axis=0)
-    return met + tally.counts[-1] if getattr(clause, "missing", False) else met
+    return met + tally.counts[-1] if clause.missing else met

@@ -20,8 +20,9 @@ from stair.errors import StairError, option
 from stair.evidence.of_rules import Rest, RuleEvidence, clause_evidence
 from stair.evidence.suspects import suspects_of
 from stair.learn.frontier import frontier_of
-from stair.learn.methods import Learner, check_rules
+from stair.learn.learner import Learner, check_rules
 from stair.learn.table import choose_fields, notes_on_parts, read_to_learn
+from stair.progress import Progress
 from stair.rules.agreement import predicted_classes
 from stair.rules.groups import groups_apart
 from stair.rules.objective import f1
@@ -30,7 +31,7 @@ from stair.rules.schema import Field, Schema
 from stair.scale.census import as_learned, typed, worded
 from stair.scale.coding import Coded, Coder, Coding, read_verdict
 from stair.scale.draw import Draw, Look
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.raw import Batch, as_frame_column, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned

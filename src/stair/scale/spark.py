@@ -19,11 +19,12 @@ import numpy as np
 from stair.data.packages import optional, reason
 from stair.engines.counting import Block, code_type
 from stair.errors import StairError
+from stair.progress import Progress
 from stair.rules.objective import Counts
 from stair.scale.arrow import arrow_batch
 from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.draw import CodeSample
-from stair.scale.options import Options, Progress
+from stair.scale.options import Options
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.rows import G, Gathering

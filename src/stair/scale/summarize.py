@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
+from stair.data.source import Source
 from stair.data.stream import files_of, open_stream
 from stair.engines.counting import Counter
+from stair.engines.large import Dask, DuckDB, LargeEngine, read_memory
 from stair.errors import StairError, option
+from stair.intake import Columns, Statement
+from stair.learn.learner import Learner
 from stair.learn.levels import Known
-from stair.learn.methods import Learner
-from stair.learn.validation import Check
-from stair.rules.agreement import Score
-from stair.rules.columns import Lists
+from stair.learn.method import Method
+from stair.learn.methods import StairMethod
+from stair.learn.seeds import seed_of
+from stair.progress import Progress
 from stair.rules.schema import Schema
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
 from stair.scale.distilled import distill_rows
 from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
-from stair.scale.options import (
-    ENGINES,
-    SAMPLE,
-    Options,
-    Progress,
-    check_room,
-    read_memory,
-    rows_that_fit,
-)
+from stair.scale.options import Options, check_room, rows_that_fit
 from stair.scale.rows import Rows
-from stair.scale.rules import Learned, Limits, check_by_codes, learn_rules
+from stair.scale.rules import Learned, check_by_codes, learn_rules
 from stair.scale.sample import learn_from_sample
 from stair.scale.work import (
     BINS_ARE_THERE,
@@ -49,9 +45,6 @@ from stair.verdict.labels import Labels
 
 # Bytes of counts that one task of a worker may make.
 COUNTS_ON_WORKERS: Final = 64 << 20
-
-if TYPE_CHECKING:
-    from stair.summary import Summary
 
 
 class Drawing(Protocol):
@@ -70,133 +63,81 @@ def unchecked(_: Drawing, coded: Coded, learned: Learned) -> tuple[Coded, Learne
     return coded, learned
 
 
-def summarize_large(
-    data: Any,
-    labels: Any,
-    scores: Any,
-    detector: Any,
-    *,
-    engine: str,
-    method: str,
-    min_score: float,
-    max_rule_length: int,
-    max_total_length: int | None,
-    positive: Any,
-    negative: Any,
-    outlier_kinds: bool,
-    include: Collection[str] | None,
-    exclude: Collection[str],
-    kinds: Mapping[str, str] | None,
-    time_parts: bool,
-    time_zone: str | None,
+def learn_large(
+    source: Source,
+    statement: Statement,
+    chosen: Columns,
+    method: Method,
+    engine: LargeEngine,
     validate: int | None,
-    random_state: int | None,
-    table: str | None,
-    query: str | None,
-    name: str | None,
     say: Progress,
-    memory: str | int | None,
-    work: str | Path | None,
-    bins: int,
-    sample: int,
-    client: Any,
-    lists: Lists,
-    others: dict[str, Any],
-) -> Summary:
-    """What `summarize` does with an engine other than memory."""
-    if engine not in ENGINES:
-        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
-    _check(engine, labels, scores, detector, bins, sample)
-    if work is not None:
-        _check_work(engine, method, data, Path(work).expanduser().resolve())
+) -> tuple[Coded, Learned]:
+    """Rules for data that stays where it is, and what was counted there."""
+    data = source.data
+    label = _label_of(statement, engine)
+    _check_work(engine, method, data)
+    include = chosen.include
     options = Options(
-        labels, positive, None if include is None else tuple(include), tuple(exclude),
-        dict(kinds or {}), time_parts, time_zone, others["time_windows"], bins, table, query,
-        lists, negative, outlier_kinds,
+        label, statement.positive,
+        None if include is None else tuple(name for name in include if name != label),
+        tuple(chosen.exclude), dict(chosen.kinds or {}), source.time_parts, source.time_zone,
+        method.time_windows, engine.bins, source.table, source.query, method.lists,
+        statement.negative, statement.has_kinds,
     )  # fmt: skip
-    limits = Limits(min_score, max_rule_length, max_total_length)
-    settings = {
-        "method": method,
-        "min_score": min_score,
-        "max_rule_length": max_rule_length,
-        "max_total_length": max_total_length,
-        "min_rows_per_value": lists.min_rows,
-        "max_values": lists.max_values,
-        "time_parts": time_parts,
-        "time_zone": time_zone,
-        "time_windows": others["time_windows"],
-        "validate": validate,
-        "engine": engine,
-        "bins": bins,
-        "random_state": random_state,
-    }
-    if method == "distilled":
-        settings |= {name: others[name] for name in ("min_outliers", "effort", "time_limit")}
-    if method != "stair" or validate != 0:
-        settings |= {"sample": sample}
+    seed = seed_of(statement.random_state)
 
     def learner(schema: Schema, verdict: Labels) -> Learner:
-        return Learner(
-            schema, method, min_score, max_rule_length, max_total_length, verdict, say,
-            random_state=random_state, lists=lists, list_codes=False, **others,
-        )  # fmt: skip
+        return Learner(method, schema, verdict, say, list_codes=False)
 
-    if method != "stair":
-        learn = distill_rows if method == "distilled" else learn_from_sample
-        with _opened(data, engine, options, sample, memory, work, client, say) as (rows, most):
-            coded, learned = learn(rows, options, learner, most, random_state or 0, validate, say)
-        return _summary(coded, learned, method, min_score, settings, name)
+    if not isinstance(method, StairMethod) or method.refine:
+        learn = distill_rows if method.has_kinds else learn_from_sample
+        with _opened(data, engine, options, say) as (rows, most):
+            return learn(rows, options, learner, most, seed, validate, say)
 
     def check(counter: Drawing, coded: Coded, learned: Learned) -> tuple[Coded, Learned]:
         if validate == 0:
             return coded, dataclasses.replace(learned, check="nobody asked for it")
         say("drawing rows to keep aside")
-        most = min(sample, rows_that_fit(read_memory(memory), len(coded.names)))
-        drawn = counter.draw(most, random_state or 0)
+        fits = rows_that_fit(read_memory(getattr(engine, "memory", None)), len(coded.names))
+        drawn = counter.draw(min(engine.sample, fits), seed)
         learned = dataclasses.replace(learned, n_passes=learned.n_passes + 1)
         return check_by_codes(drawn, coded, learned, learner, validate)
 
-    if engine == "dask":
-        coded, learned = learn_from_frame(data, options, limits, client, say, work, check)
-    elif engine == "spark":
-        coded, learned = learn_from_spark(data, options, limits, say, check)
-    else:
-        memory = read_memory(memory)
-        coded, learned = learn_from_files(data, options, limits, memory, work, say, check)
-    return _summary(coded, learned, method, min_score, settings, name)
+    return learn_by_level(data, options, method, engine, say, check)
 
 
 def fit_large(
-    data: Any,
-    label: Any,
-    engine: str,
-    limits: Limits,
-    *,
-    positive: Any,
-    bins: int,
-    memory: str | int | None,
-    client: Any,
+    data: Any, label: Any, engine: LargeEngine, method: StairMethod, say: Progress
 ) -> tuple[Coded, Learned]:
-    """What an estimator does with an engine other than memory: numbers only, labels as they are."""
-    if engine not in ENGINES:
-        raise StairError(f"no engine {engine!r}; engines are {', '.join(ENGINES)}")
-    _check(engine, label, None, None, bins, SAMPLE)
-    options = Options(label, positive, n_bins=bins, as_matrix=True)
+    """What an estimator does with an engine for large data: numbers only, labels as they are."""
+    statement = Statement(label, positive=method.pos_label)
+    options = Options(
+        _label_of(statement, engine), method.pos_label, n_bins=engine.bins, as_matrix=True
+    )
+    return learn_by_level(data, options, method, engine, say)
 
-    def say(_: str) -> None:
-        return
 
-    if engine == "dask":
-        return learn_from_frame(data, options, limits, client, say)
-    if engine == "spark":
-        return learn_from_spark(data, options, limits, say)
-    return learn_from_files(data, options, limits, read_memory(memory), None, say)
+def learn_by_level(
+    data: Any,
+    options: Options,
+    method: StairMethod,
+    engine: LargeEngine,
+    say: Progress,
+    check: Checking = unchecked,
+) -> tuple[Coded, Learned]:
+    """STAIR where the rows are. What an earlier run has done is found again in its folder."""
+    if isinstance(engine, Dask):
+        return learn_from_frame(data, options, method, engine.client, say, engine.work, check)
+    if isinstance(engine, DuckDB):
+        memory = engine.bytes_of_memory
+        return learn_from_files(data, options, method, memory, engine.work, say, check)
+    return learn_from_spark(data, options, method, say, check)
 
 
 def learn_from_files(
     data: Any,
     options: Options,
-    limits: Limits,
+    method: StairMethod,
     memory: int,
     work: str | Path | None,
     say: Progress,
@@ -206,14 +147,14 @@ def learn_from_files(
     _check_files(data)
     with prepared(data, options, memory, work, say) as (folder, coded):
         counter = CodesCounter(folder, coded.coding.columns, coded.coding.sizes, coded.totals)
-        learned = _by_level(counter, coded, limits, memory // 6, say, folder)
+        learned = _by_level(counter, coded, method, memory // 6, say, folder)
         return check(counter, coded, learned)
 
 
 def learn_from_frame(
     data: Any,
     options: Options,
-    limits: Limits,
+    method: StairMethod,
     client: Any,
     say: Progress,
     work: str | Path | None = None,
@@ -234,19 +175,19 @@ def learn_from_frame(
             if folder is not None and files_here(data) != files:
                 forget(folder)  # the codes may be of neither
                 raise StairError(f"{source} changed while it was read; run again.")
-            learned = _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say, folder)
+            learned = _by_level(counter, coded, method, COUNTS_ON_WORKERS, say, folder)
             return check(counter, coded, learned)
 
 
 def learn_from_spark(
-    data: Any, options: Options, limits: Limits, say: Progress, check: Checking = unchecked
+    data: Any, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
     from stair.scale.spark import code_spark, open_spark
 
     coded, counter = code_spark(open_spark(data), options, say)
     try:
-        learned = _by_level(counter, coded, limits, COUNTS_ON_WORKERS, say)
+        learned = _by_level(counter, coded, method, COUNTS_ON_WORKERS, say)
         return check(counter, coded, learned)
     finally:
         counter.close()
@@ -255,7 +196,7 @@ def learn_from_spark(
 def _by_level(
     counter: Counter,
     coded: Coded,
-    limits: Limits,
+    method: StairMethod,
     counts_at_once: int,
     say: Progress,
     folder: Path | None = None,
@@ -263,49 +204,43 @@ def _by_level(
     """The rules; levels that are done are kept in the folder and found there again."""
     known, keep = Known(), None
     if folder is not None:
-        levels = Levels.at(folder, coded, limits.max_rule_length)
+        levels = Levels.at(folder, coded, method.max_rule_length)
         known, keep = levels.load(), levels.save
-    learned = learn_rules(counter, coded, limits, counts_at_once, say, known, keep)
+    learned = learn_rules(counter, coded, method, counts_at_once, say, known, keep)
     return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 
 @contextmanager
 def _opened(
-    data: Any,
-    engine: str,
-    options: Options,
-    sample: int,
-    memory: str | int | None,
-    work: str | Path | None,
-    client: Any,
-    say: Progress,
+    data: Any, engine: LargeEngine, options: Options, say: Progress
 ) -> Iterator[tuple[Rows, int]]:
     """All rows, and how many of them may be held to learn from."""
-    if engine == "dask":
+    if isinstance(engine, Dask):
         from stair.scale.dask import FrameRows, connected, open_frame
 
-        with connected(client) as cluster:
-            yield FrameRows(*open_frame(data), cluster, say), sample
+        with connected(engine.client) as cluster:
+            yield FrameRows(*open_frame(data), cluster, say), engine.sample
         return
-    if engine == "spark":
+    if not isinstance(engine, DuckDB):
         from stair.scale.spark import SparkRows, open_spark
 
-        yield SparkRows(open_spark(data), say), sample
+        yield SparkRows(open_spark(data), say), engine.sample
         return
     _check_files(data)
+    memory = engine.bytes_of_memory
     with (
-        spill_folder(work) as folder,
+        spill_folder(engine.work) as folder,
         open_stream(
             data,
             table=options.table,
             query=options.query,
-            memory=_for_duckdb(read_memory(memory)),
+            memory=_for_duckdb(memory),
             spill=folder,
         ) as stream,
     ):
         wanted = options.wanted(stream.names, stream.source)
-        most = min(sample, rows_that_fit(read_memory(memory), len(wanted)))
-        check_room(read_memory(memory), stream, wanted, sample=most)
+        most = min(engine.sample, rows_that_fit(memory, len(wanted)))
+        check_room(memory, stream, wanted, sample=most)
         yield FileRows(stream, say), most
 
 
@@ -355,24 +290,25 @@ def prepared(
         yield folder, plan.coded(totals)
 
 
-def _check(engine: str, labels: Any, scores: Any, detector: Any, bins: int, sample: int) -> None:
-    if scores is not None or detector is not None or not isinstance(labels, str):
+def _label_of(statement: Statement, engine: LargeEngine) -> str:
+    """The column that holds the verdict."""
+    labels, others = statement.labels, (statement.scores, statement.detector)
+    if any(each is not None for each in others) or not isinstance(labels, str):
         raise StairError(
-            f"the engine {engine} takes the verdict as a column of the data: give its name as "
+            f"the engine {engine.name} takes the verdict as a column of the data: give its name as "
             f"{option('labels')}; scores and detectors need the engine memory"
         )
-    if not 2 <= bins <= 65_000:
-        raise StairError(f"{option('bins', bins)}; expected from 2 to 65,000")
-    if sample < 100:
-        raise StairError(f"{option('sample', sample)}; expected at least 100 rows")
+    return labels
 
 
-def _check_work(engine: str, method: str, data: Any, work: Path) -> None:
-    if engine == "spark":
-        raise StairError(f"the engine spark keeps nothing in a folder; leave {option('work')} out")
-    if engine == "dask" and method != "stair":
+def _check_work(engine: LargeEngine, method: Method, data: Any) -> None:
+    folder_to_work_in = getattr(engine, "work", None)
+    if folder_to_work_in is None:
+        return
+    work = Path(folder_to_work_in).expanduser().resolve()
+    if isinstance(engine, Dask) and method.name != "stair":
         raise StairError(
-            f"the method {method} keeps nothing in a folder with the engine dask; leave "
+            f"the method {method.name} keeps nothing in a folder with the engine dask; leave "
             f"{option('work')} out, or use the method stair"
         )
     if not isinstance(data, str | os.PathLike):
@@ -392,43 +328,3 @@ def binned_note(coded: Coded, bins: int) -> tuple[str, ...]:
         return ()
     shown = ", ".join(names[:6]) + (f", … {len(names) - 6} more" if len(names) > 6 else "")
     return (f"cuts are at the bounds of up to {bins:,} bins in {shown}; others are exact",)
-
-
-def _summary(
-    coded: Coded,
-    learned: Learned,
-    method: str,
-    min_score: float,
-    settings: dict[str, Any],
-    name: str | None,
-) -> Summary:
-    from stair.summary import Summary, library_versions
-
-    rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}
-    return Summary(
-        rules=learned.rules,
-        evidence=learned.evidence,
-        rest=learned.rest,
-        method=method,
-        score=Score(learned.score),
-        min_score=min_score,
-        n_rows=sum(coded.totals),
-        n_columns=len(coded.names) - 1,
-        meaning=coded.meaning,
-        source=name or coded.source,
-        left_out=coded.left_out,
-        notes=(*coded.notes, *binned_note(coded, settings["bins"])),
-        settings=settings | {"passes": learned.n_passes} | rounds,
-        versions=library_versions(),
-        trace=learned.trace,
-        certificate=learned.certificate,
-        unexplained=learned.missed,
-        codebook=coded.codebook,
-        check=learned.check if isinstance(learned.check, Check) else None,
-        unchecked=learned.check if isinstance(learned.check, str) else "",
-        kinds=learned.kinds,
-        further=learned.further,
-        suspects=learned.suspects,
-        frontier=learned.frontier,
-        _tallies=learned.tallies,
-    )

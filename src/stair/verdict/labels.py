@@ -166,9 +166,11 @@ def read_labels(
 def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | None:
     """The class that has more rows than all others together, or most of all and a name that is
     known to mean normal; None where there is none."""
-    at = int(frequency.argmax())
-    is_named = _side(_word(text_of(found[at]))) < 0
-    return at if is_named or 2 * frequency[at] > frequency.sum() else None
+    most = [at for at in _sorted(found) if frequency[at] == frequency.max()]
+    named = [at for at in most if _side(_word(text_of(found[at]))) < 0]
+    if named:
+        return named[0]
+    return most[0] if 2 * frequency[most[0]] > frequency.sum() else None
 
 
 def labels_from_scores(scores: Any, contamination: float | None, *, name: str = "scores") -> Labels:

@@ -33,6 +33,8 @@ PAST_THE_FLOOR: Final = (0.25, 0.5, 0.75)
 # A rule has at most one clause for each column. Where there are few columns, this many are as good
 # as no limit: the search takes its steps by the limit.
 PLENTY: Final = 10
+# No rule needs to cover more outliers, so that a weight beyond it says nothing more.
+MOST_TIMES: Final = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def distill(
     schema: Schema,
     positive: int | None,
     weights: NDArray[np.float64] | None = None,
+    repeated: bool = False,
     min_score: float = 0.8,
     max_rule_length: int = 10,
     max_total_length: int | None = None,
@@ -84,7 +87,8 @@ def distill(
 ) -> Distilled:
     """The shortest rules above the floor for a table of codes.
 
-    `rows` is the same table as rules read it: an array, or columns by feature name.
+    `rows` is the same table as rules read it: an array, or columns by feature name. `repeated` says
+    that weights are how often each row is there, and that each time counts as one outlier more.
     """
     clock = Clock(time_limit, say)
     max_rule_length = min(max_rule_length, max(len(columns), PLENTY))
@@ -107,7 +111,10 @@ def distill(
     if engine.whole_weights is not None:
         sums = np.zeros(len(first), dtype=np.int64)
         np.add.at(sums, places, engine.whole_weights)
-    wanted = int((labels != default).sum())
+    if repeated and weights is not None:
+        times = np.zeros(len(first), dtype=np.int64)
+        np.add.at(times, places, np.minimum(weights, MOST_TIMES).astype(np.int64))
+    wanted = int(times[labels[first] != default].sum())
     least = usual = least_outliers(min_outliers, wanted)
     first_chosen: Chosen | None = None
     while True:
@@ -212,12 +219,11 @@ class _Maker:
         result = self._set(rules)
         return result, self._score(result)
 
-    @staticmethod
-    def _that_add(rules: Sequence[Rule], covered: NDArray[np.bool_]) -> list[int]:
+    def _that_add(self, rules: Sequence[Rule], covered: NDArray[np.bool_]) -> list[int]:
         """The rules less those all of whose rows others with their label cover: wider bounds, or an
         end before the floor, may leave one within another."""
         kept = list(range(len(rules)))
-        for k in sorted(kept, key=lambda k: int(covered[:, k].sum())):
+        for k in sorted(kept, key=lambda k: sum(self._counts(covered[:, k]))):
             others = [j for j in kept if j != k and rules[j].label == rules[k].label]
             if others and covered[covered[:, k]][:, others].any(axis=1).all():
                 kept.remove(k)

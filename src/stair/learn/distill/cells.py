@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.rules.clauses import Clause, Interval, Period
+from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
@@ -78,7 +78,7 @@ class Cells:
 
     def may_say(self, clause: Clause) -> bool:
         """Whether a clause has no bound that its column does not allow."""
-        if not isinstance(clause, Interval | Period):
+        if not clause.is_ordered:
             return True
         sides = next(c.sides for c in self.columns if c.name == clause.feature)
         if clause.only_missing or clause.n_bounds == 0 or Sides.BETWEEN in sides:

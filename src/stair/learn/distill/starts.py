@@ -59,7 +59,7 @@ def _bins_of(cells: Cells, j: int, clause: Clause) -> Bins | None:
         clause, cells.largest[j], column
     )
     at = np.flatnonzero(covered)
-    missing = bool(cells.has_missing[j]) and getattr(clause, "missing", False)
+    missing = bool(cells.has_missing[j]) and clause.missing
     if isinstance(column, Categories):
         return frozenset([*at.tolist(), *([len(covered)] if missing else [])]) or None
     if not len(at):
@@ -69,8 +69,8 @@ def _bins_of(cells: Cells, j: int, clause: Clause) -> Bins | None:
 
 def _covered(clause: Clause, codes: NDArray[np.float64], column: Column) -> NDArray[np.bool_]:
     """Which codes of a column a clause covers."""
-    if isinstance(clause, Mentions):
-        return np.equal(codes, float(clause.present))
+    if isinstance(column, Term):
+        return np.equal(codes, float(not clause.negated))
     if isinstance(column, Absence):
         return np.equal(codes, float(clause.missing))
     values: NDArray[Any] = codes

@@ -1,0 +1,139 @@
+"""A method as a value: its settings, checked in one place, and how it learns rules from a table.
+
+The scikit-learn estimators are these values with `fit` and `predict`; `summarize`, the command,
+the review and the engines for large data learn by the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.errors import check_count, check_number
+from stair.learn.distill import Further
+from stair.learn.grow import Step
+from stair.learn.kinds import Kind
+from stair.learn.partition import Local
+from stair.learn.seeds import RandomState, check_random_state
+from stair.learn.table import Table
+from stair.progress import Progress, quiet
+from stair.rules.columns import LISTS, Lists
+from stair.rules.rule_set import Label, RuleSet
+
+# No list of values that a person reads is longer.
+MOST_LISTED: Final = 1000
+# Settings that the method's name, the verdict or the engine tells.
+TOLD_ELSEWHERE: Final = ("pos_label", "refine", "engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How far from the shortest distilled rules may be.
+
+    No choice among the `n_candidates` rules that were looked at last is shorter than `bound` (0
+    where that was not solved). Each rule covers at least `min_outliers` outliers.
+    """
+
+    bound: int
+    n_candidates: int
+    min_outliers: int
+    relaxed: bool = False  # fewer than usual, because the floor needs it
+    cut_short: bool = False  # the search was ended before it was done
+
+
+def of_all(kinds: Sequence[Certificate]) -> Certificate:
+    """The certificate of the rules of several kinds of outlier."""
+    return Certificate(
+        sum(c.bound for c in kinds) if all(c.bound for c in kinds) else 0,
+        sum(c.n_candidates for c in kinds),
+        min((c.min_outliers for c in kinds), default=1),
+        any(c.relaxed for c in kinds),
+        any(c.cut_short for c in kinds),
+    )
+
+
+def most_further(kinds: Iterable[Further | None]) -> Further | None:
+    """Of what one more rule would add to each kind of outlier, that which adds most."""
+    found = [one for one in kinds if one is not None]
+    return max(found, key=lambda one: one.outliers, default=None)
+
+
+class Learned(NamedTuple):
+    """What a method leaves: the rules, the steps that led to them, and a certificate; where there
+    are several kinds of outlier, how each of them does; what one more rule would add."""
+
+    rules: RuleSet
+    trace: tuple[Step, ...] = ()
+    certificate: Certificate | None = None
+    kinds: tuple[Kind, ...] = ()
+    further: Further | None = None
+    score: float = np.nan  # on the rows that they were learned from
+    local: Local | None = None  # the partitions, and the rounds in which they were learned
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What rules are for: the classes that they tell apart, and which of two is the outlier."""
+
+    classes: tuple[Label, ...]
+    positive: int | None
+    weights: NDArray[np.float64] | None = None  # how much each row counts
+    is_repeated: bool = False  # whether weights are how often each row is there
+    say: Progress = quiet
+    is_check: bool = False  # whether they only show if rules like them hold, and are soon gone
+
+
+@dataclass(eq=False)
+class Method:
+    """The settings that every method has. `pos_label` is the outlier where nobody says otherwise.
+
+    As any parameter value of scikit-learn it is not checked when it is made, but when it is used.
+    """
+
+    name: ClassVar[str]
+    has_kinds: ClassVar[bool] = False  # rules for several kinds of outlier, each with a floor
+
+    min_score: float = 0.8
+    pos_label: Label = field(default=None, kw_only=True)
+    min_rows_per_value: int = field(default=LISTS.min_rows, kw_only=True)
+    max_values: int = field(default=LISTS.max_values, kw_only=True)
+    time_windows: bool = field(default=False, kw_only=True)
+    random_state: RandomState = field(default=None, kw_only=True)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name, as scikit-learn asks for them."""
+        del deep  # no setting has settings
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def check(self) -> None:
+        """Refuse settings that no rules can be learned with."""
+        check_number("min_score", self.min_score, 0, 1)
+        check_count("min_rows_per_value", self.min_rows_per_value, 1)
+        check_count("max_values", self.max_values, 1, MOST_LISTED)
+        check_random_state(self.random_state)
+
+    @property
+    def lists(self) -> Lists:
+        """Which values of a category rules may name, and how many at once."""
+        return Lists(self.min_rows_per_value, self.max_values)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is kept with rules of how they were learned. The outlier is the verdict's."""
+        found = {"method": self.name, **self.get_params()}
+        if not isinstance(self.random_state, int | None):  # a generator, which has gone on
+            found["random_state"] = None
+        return {name: value for name, value in found.items() if name not in TOLD_ELSEWHERE}
+
+    def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        """Rules for a table and the classes of its rows."""
+        raise NotImplementedError
+
+    def cheaper(self, learned: Learned, folds: int) -> Self:
+        """What learns much the same with less effort, to see quickly whether rules hold."""
+        del learned, folds
+        return self

@@ -197,6 +197,7 @@ def _render(page: Page, links: _Links) -> _Body:
     tokens = parser.parse(text)
     title, headings, anchors = "", [], set()
     sections: list[tuple[str, str, list[str]]] = []
+    is_heading = False  # what stands right before
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token.type == "heading_open" and following is not None:
             words = _words(following)
@@ -210,8 +211,9 @@ def _render(page: Page, links: _Links) -> _Body:
                 headings.append((anchor, words))
         elif "right" in str(token.attrs.pop("style", "")):  # a column of numbers
             token.attrSet("class", "n")
-        if sections and token.type in ("inline", "fence"):
+        if sections and token.type in ("inline", "fence") and not is_heading:
             sections[-1][2].append(_words(token) if token.children else token.content)
+        is_heading = token.type == "heading_open"
         if token.children:
             token.children = list(_linked(page, _without_badges(token.children)))
         for child in token.children or ():
@@ -274,7 +276,9 @@ def _no_comment(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
 
 
 def _words(token: Token) -> str:
-    return "".join(child.content for child in token.children or ())
+    return "".join(
+        " " if child.type == "softbreak" else child.content for child in token.children or ()
+    )
 
 
 def _slug(words: str, taken: set[str]) -> str:

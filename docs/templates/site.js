@@ -101,7 +101,8 @@
         var title = document.createElement("b");
         link.href = place[0] + ".html#" + place[2];
         title.textContent = place[3];
-        link.append(title, place[3] === place[1] ? "" : " · " + place[1], excerpt(place[4], words));
+        link.append(title, place[3] === place[1] ? "" : " · " + place[1]);
+        if (place[4]) link.append(excerpt(place[4], words));
         item.append(link);
         return item;
       }));

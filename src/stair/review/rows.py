@@ -120,10 +120,10 @@ class Rows:
             shown = (found[::-1] if descending else found)[start : start + size]
         elif len(found) < SMALL * frame.n_rows:
             by = self._by(sort, descending)
-            own = self._columns[sort].name
-            needed = {"row", own, f"{own}_itself"}
-            names = [name for name in self._cells.column_names if name in needed]
-            cells = self._cells.select(names).take(pa.array(found))
+            name = self._columns[sort].name
+            needed = {"row", name, f"{name}_itself"}
+            read = [name for name in self._cells.column_names if name in needed]
+            cells = self._cells.select(read).take(pa.array(found))
             shown = self._rows(cells, f"{by} LIMIT {size} OFFSET {start}").astype(np.intp)
         else:
             order = self._order(sort, descending)

@@ -120,10 +120,10 @@ class Rows:
             shown = (found[::-1] if descending else found)[start : start + size]
         elif len(found) < SMALL * frame.n_rows:
             by = self._by(sort, descending)
-            name = self._columns[sort].name
-            needed = {"row", name, f"{name}_itself"}
-            read = [name for name in self._cells.column_names if name in needed]
-            cells = self._cells.select(read).take(pa.array(found))
+            column = self._columns[sort].name
+            needed = {"row", column, f"{column}_itself"}
+            cells = self._cells.select([n for n in self._cells.column_names if n in needed])
+            cells = cells.take(pa.array(found))
             shown = self._rows(cells, f"{by} LIMIT {size} OFFSET {start}").astype(np.intp)
         else:
             order = self._order(sort, descending)

@@ -132,7 +132,9 @@ class _Forker:
             stdout=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         assert self._process.stdout is not None
-        assert self._process.stdout.readline() == b"ready\n"
+        if self._process.stdout.readline() != b"ready\n":
+            self.close()
+            raise AssertionError("nothing to fork from: it said on standard error why")
         atexit.register(self.close)
 
     def close(self) -> None:

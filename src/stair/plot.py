@@ -128,7 +128,8 @@ def plot_coverage(summary: Findings, path: str | Path | None = None) -> Figure:
     axes.margins(x=0.15)
     axes.set_xlabel("rows")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="lower right", fontsize=8, frameon=False)
+    below = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1), "ncols": 2}  # where no bar is
+    axes.legend(**below, fontsize=8, frameon=False)
     more = f" (the first {len(shown)} of {len(numbered)})" if len(shown) < len(numbered) else ""
     axes.set_title(f"{_plain(summary.source or 'data')}: rows by rule{more}", fontsize=10)
     return _saved(figure, path)

@@ -355,7 +355,9 @@ def test_whole_numbers_beside_fractions_are_exact(
 
 
 @given(st.lists(st.one_of(INTEGERS, INTEGERS.map(float), st.just(None)), min_size=1, max_size=6))
-def test_what_is_missing_beside_whole_floats_stays_missing(values: list[float | int | None]) -> None:
+def test_what_is_missing_beside_whole_floats_stays_missing(
+    values: list[float | int | None],
+) -> None:
     """[None, 2.0**63, 2**53 + 1] became whole numbers of 64 bits, which have no sign for missing:
     the first row was 2**63 without a word."""
     read = one_field("number", "whole").read({"v": values})["v"].tolist()

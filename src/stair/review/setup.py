@@ -17,6 +17,7 @@ from stair.verdict.labels import read_labels
 Form: TypeAlias = dict[str, list[str]]
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
 
+
 def columns_of(path: Path) -> tuple[list[tuple[str, str, list[str]]], int, str | None]:
     """Each column with its kind and its values where it may be a label; the likely label."""
     frame = read(path)

@@ -168,7 +168,7 @@ def test_a_sentence_is_one_line(case: Case) -> None:
     """Whatever line breaks are in names, values and labels."""
     partitions = len(case.rules.routing.partitions)
     lines = to_sentences(case.rules).splitlines()
-    assert len(lines) == len(case.rules) + partitions + 1
+    assert len(lines) == len(case.rules) + len(case.rules.exceptions) + partitions + 1
 
 
 def test_nothing_in_a_rules_file_is_believed() -> None:

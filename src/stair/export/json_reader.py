@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
@@ -88,6 +88,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
         document,
         ("format", "version", "facts", "classes", "outlier", "default", "totals", "fields", "rules",
          *(("columns",) if version > 1 else ()), *(routing if has_routing else ())),
+        ("exceptions",) if version > 1 else (),
     )  # fmt: skip
     facts = _facts(document["facts"])
     classes = _unique(_list(document["classes"], _scalar), "class")
@@ -97,6 +98,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
     _unique([field.name for field in fields], "field")
     columns = _unique(_list(document.get("columns", []), _text), "column")
     rules = _list(document["rules"], lambda given: _rule(given, classes))
+    exceptions = _list(document.get("exceptions", []), lambda given: _rule(given, classes))
     totals = _list(document["totals"], _amount)
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
@@ -107,10 +109,21 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
         None if outlier is None else _label(outlier, classes),
         _routing(document, len(rules)) if has_routing else NO_ROUTING,
     )  # fmt: skip
+    found = _with_exceptions(found, exceptions)
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
     return found, facts
+
+
+def _with_exceptions(rules: RuleSet, exceptions: Sequence[Rule]) -> RuleSet:
+    if exceptions and rules.default == rules.positive:
+        raise ValueError("rows without a rule are outliers, so that there is no exception to them")
+    for rule in exceptions:
+        if rule.label != rules.default:
+            raise ValueError(f"an exception gives the label {shown(rule.label)}, and not that of "
+                             "rows without a rule")  # fmt: skip
+    return replace(rules, exceptions=tuple(exceptions))
 
 
 def _facts(given: object) -> Mapped:
@@ -157,7 +170,7 @@ def _field(given: object, version: int) -> Field:
 
 def _with_types(rules: RuleSet) -> RuleSet:
     """Files of the first version do not say of which types the values were."""
-    clauses = [clause for rule in rules.rules for clause in rule.clauses]
+    clauses = [*rules.clauses]
     categories = (d for d in rules.routing.space.dimensions if d.kind == "category")
     clauses += [Among(dimension.feature, dimension.values) for dimension in categories]
     told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
@@ -284,7 +297,7 @@ _CLAUSES: Final[dict[str, Callable[[Mapped, str], Clause]]] = {
 def _check_clauses(rules: RuleSet) -> None:
     """Whether each clause, and each dimension of a distance, is about a field of its own kind."""
     fields = {field.name: field for field in rules.schema.fields}
-    for clause in (clause for rule in rules.rules for clause in rule.clauses):
+    for clause in rules.clauses:
         field = fields.get(clause.feature)
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")

@@ -100,7 +100,9 @@ def _comments(rules: RuleSet) -> str:
         + f", {more} exception{'s' * (more != 1)}" * bool(more)
     ]
     lines += [f"{k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.rules, 1)]
-    lines += [f"exception {k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.exceptions, 1)]
+    lines += [
+        f"exception {k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.exceptions, 1)
+    ]
     return "".join(f"-- {one_line(line)}\n" for line in lines)
 
 

@@ -32,6 +32,8 @@ def document_of(rules: RuleSet, facts: Mapping[str, object]) -> str:
         "columns": list(rules.schema.columns),
         "rules": [rule_to_json(rule) for rule in rules.rules],
     }
+    if rules.exceptions:
+        document["exceptions"] = [rule_to_json(rule) for rule in rules.exceptions]
     if rules.routing:
         document |= _routing_to_json(rules.routing)
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

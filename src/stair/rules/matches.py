@@ -31,9 +31,8 @@ class Matches:
         """Which rules are left to each row when exceptions have taken theirs (rows × rules)."""
         if not self.excepted.shape[1]:
             return self.covered
-        found: NDArray[np.bool_] = self.covered & ~(
-            self.excepted.any(axis=1)[:, None] & self.gives_way
-        )
+        taken = self.excepted.any(axis=1, keepdims=True) & self.gives_way
+        found: NDArray[np.bool_] = self.covered & ~taken
         return found
 
     @property

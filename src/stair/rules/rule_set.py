@@ -476,7 +476,8 @@ class RuleSet:
         return (
             f"{n:,} rule{'s' * (n != 1)}, total length {self.total_length:,}, "
             f"{self.n_bounds:,} bound{'s' * (self.n_bounds != 1)}"
-            + f", {more:,} exception{'s' * (more != 1)}" * bool(more)
+            + f", {more:,} exception{'s' * (more != 1)}"
+            * bool(more)
         )
 
     def __repr__(self) -> str:

@@ -45,7 +45,6 @@ def report() -> Iterator[str]:
     yield from _said("kernels", [f"{job}: {_kernel(name)}" for job, name in KERNELS.items()])
     yield from _packages()
     yield from _said("GPU", _gpus())
-    yield from _said("data", [_data()])
 
 
 def _said(word: str, lines: list[str]) -> Iterator[str]:
@@ -115,19 +114,6 @@ def _gpus() -> list[str]:
     if done.returncode or not lines:
         return ["none seen (nvidia-smi names none)"]
     return lines
-
-
-def _data() -> str:
-    """The folder where `stair.datasets` looks, and what it has."""
-    from stair.datasets import DataNotFound, data_folder
-
-    try:
-        folder, named_by = data_folder()
-    except DataNotFound as error:
-        return str(error)
-    size = sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
-    there = f"{size / 1e6:.1f} MB" if folder.is_dir() else "not there yet"
-    return f"{_short(folder)} ({', '.join(filter(None, (named_by, there)))})"
 
 
 def _short(path: Path) -> str:

@@ -19,7 +19,7 @@ GROUPS = {
     "One call": ("summarize", "Summary"),
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
     "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
-              "Explanation"),
+              "Explanation", "load", "Rulebook"),
     "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
     "Exports, errors": ("export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip

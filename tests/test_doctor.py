@@ -76,9 +76,9 @@ def test_the_devices_that_the_driver_names_are_told(
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert f"GPU      {expected}" in list(doctor.report())
+    assert f"GPU      {expected}" in list(doctor.report(doctor.facts()))
     program.unlink()
-    assert "GPU      none seen (there is no nvidia-smi)" in list(doctor.report())
+    assert "GPU      none seen (there is no nvidia-smi)" in list(doctor.report(doctor.facts()))
 
 
 def test_sources_that_are_not_installed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,4 +86,4 @@ def test_sources_that_are_not_installed_are_told(monkeypatch: pytest.MonkeyPatch
         raise doctor.PackageNotFoundError(name)
 
     monkeypatch.setattr(doctor, "requires", not_installed)
-    assert any("it is not installed" in line for line in doctor.report())
+    assert any("it is not installed" in line for line in doctor.report(doctor.facts()))

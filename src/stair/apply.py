@@ -40,7 +40,7 @@ class Outcome:
         return found if self.exceptions is None else {**found, "stair_exception": self.exceptions}
 
 
-def apply_rules(saved: Rulebook, table: Any) -> Outcome:
+def apply_rules(saved: Rulebook, table: object) -> Outcome:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
     matches = saved.rules.matches(values)

@@ -82,7 +82,7 @@ def zone_named(name: str) -> str:
     return found
 
 
-def known_zone(given: Any) -> str | None:
+def known_zone(given: object) -> str | None:
     """A zone as we write it, from a name, an offset or a tzinfo; None where there is none such."""
     text = str(getattr(given, "key", None) or getattr(given, "zone", None) or given).strip()
     if words := _IN_WORDS.fullmatch(text):

@@ -134,7 +134,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         X = self._checked(X)  # before rules_ is looked up: it says so where there was no fit
         return self.rules_.predict_proba(X)
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Which rule decides about this row, and why."""
         check_is_fitted(self)
         return self.rules_.explain(row)
@@ -157,7 +157,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             )
         return checked
 
-    def _named(self, X: Any) -> Any:
+    def _named(self, X: object) -> Any:
         """A table by the names of its columns: an array has those that were fitted, in order."""
         if isinstance(X, list | tuple) and not any(isinstance(row, Mapping) for row in X):
             X = np.array(X, dtype=object)
@@ -237,7 +237,7 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[An
         ) from None
 
 
-def frame_of(X: Any) -> Frame | None:
+def frame_of(X: object) -> Frame | None:
     """A table with columns that are more than numbers; None for all else, which scikit-learn
     makes an array of."""
     if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
@@ -266,7 +266,7 @@ def _is_numeric(series: Any) -> bool:
     return bool(known) and all(isinstance(v, int | float | np.number | np.bool_) for v in known)
 
 
-def _check_exact(X: Any) -> None:
+def _check_exact(X: object) -> None:
     """Refuse whole numbers that float64 would round, before scikit-learn makes it of them."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         parts = [np.asarray(X[name]) for name in X.columns]

@@ -110,7 +110,7 @@ def copy_in_words(name: str, where: str = "in every row") -> str:
     )
 
 
-def _is_all(values: Array, first: Any) -> bool:
+def _is_all(values: Array, first: object) -> bool:
     """Whether all values are the first one, or missing as it is."""
     few = values[:100]  # most columns need no more
     for some in (few, values):

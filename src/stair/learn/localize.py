@@ -40,7 +40,7 @@ MOST_DIFFERENCES: Final = 2
 def local_rules(
     table: Table,
     codes: NDArray[np.int32],
-    classes: tuple[Any, ...],
+    classes: tuple[object, ...],
     *,
     positive: int | None,
     min_score: float,
@@ -98,7 +98,7 @@ def local_rules(
 
 def _rule_set(
     data: Alike,
-    classes: tuple[Any, ...],
+    classes: tuple[object, ...],
     positive: int | None,
     space: Space,
     places: NDArray[np.float64],

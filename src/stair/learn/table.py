@@ -361,7 +361,7 @@ def read_to_learn(schema: Schema, frame: Frame) -> Values:
     return values
 
 
-def _is_infinite(value: Any) -> bool:
+def _is_infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 

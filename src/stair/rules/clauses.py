@@ -58,7 +58,7 @@ def separated(value: float) -> str:
     return f"{'-' * (whole != digits)}{int(digits):,}{point}{rest}"
 
 
-def value_in_words(value: Any) -> str:
+def value_in_words(value: object) -> str:
     """A category as it stands in a list; quoted where it could be read as something else."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
@@ -68,7 +68,7 @@ def value_in_words(value: Any) -> str:
     return name_in_words(str(value))
 
 
-def value_order(value: Any) -> tuple[str, Any]:
+def value_order(value: object) -> tuple[str, Any]:
     """An order for categories of any type: the same on every run and every engine."""
     if isinstance(value, str):
         return ("text", value)
@@ -80,7 +80,7 @@ def folded(text: str) -> str:
     return text.translate(_ASCII_LOWER)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or value != value
 
 
@@ -495,7 +495,7 @@ class Among(_OnOneField):
             words = [*words[:LISTED], f"… {len(words) - LISTED} more"]
         return f"{'not in' if self.negated else 'in'} {{{', '.join(words)}}}{tail}"
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: object) -> str | None:
         if _is_missing(value):
             return None
         return str(value) if self.of else value_in_words(value)
@@ -579,7 +579,7 @@ class Mentions(_OnOneField):
     def _wanted(self) -> str:
         return f'{"mentions" if self.present else "does not mention"} "{self.term}"'
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: object) -> str | None:
         if _is_missing(value):
             return None
         text = str(value)

@@ -284,7 +284,7 @@ def _remembering(each: Field, array: Array) -> Field:
     )
 
 
-def _is_empty(table: Any) -> bool:
+def _is_empty(table: object) -> bool:
     """Whether a table in memory has no rows: nothing is wrong with that, but nothing to read."""
     if isinstance(table, Mapping):
         table = next(iter(table.values()), table)

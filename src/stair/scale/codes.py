@@ -40,7 +40,7 @@ def block_of(table: Any) -> Block:
     return Block(arrays[:-1], arrays[-1])
 
 
-def codes_writer(path: Path, schema: Any) -> Any:
+def codes_writer(path: Path, schema: object) -> Any:
     """What writes tables of codes: small, and so that damage is noticed."""
     parquet: Any = import_module("pyarrow.parquet")
     return parquet.ParquetWriter(

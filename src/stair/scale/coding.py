@@ -378,12 +378,12 @@ def _words(array: NDArray[Any]) -> Words:
     return Words(values, np.array(codes, dtype=np.int64))
 
 
-def _called(field: Field, stored: Sequence[Any]) -> list[Any]:
+def _called(field: Field, stored: Sequence[object]) -> list[Any]:
     """The values of a category as rules name them."""
     return called(stored, is_time=field.type == "time")
 
 
-def _places(raw: Raw, stored: Sequence[Any], name: str) -> NDArray[np.int64]:
+def _places(raw: Raw, stored: Sequence[object], name: str) -> NDArray[np.int64]:
     """The place of each value among those that are known; past the last one where missing."""
     missing = len(stored)
     if isinstance(raw, Words):

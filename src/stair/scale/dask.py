@@ -166,7 +166,7 @@ def _why(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def connected(client: Any) -> Iterator[Cluster]:
+def connected(client: object) -> Iterator[Cluster]:
     """A cluster from a client, a scheduler's address, the client that is there, or none."""
     if optional("dask.dataframe") is None or optional("distributed") is None:
         raise StairError("the engine dask needs dask: pip install 'stair[dask]'")
@@ -390,7 +390,7 @@ def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
 # --- what workers run -----------------------------------------------------------------------------
 
 
-def _profile_part(frame: Any) -> dict[str, Profile]:
+def _profile_part(frame: object) -> dict[str, Profile]:
     return profile_batch(batch_of(frame))
 
 
@@ -421,7 +421,7 @@ def _is_there(block: Block | None) -> bool:
     return block is not None
 
 
-def _code_part(frame: Any, coder: Coder, shelf: Shelf | None, k: int) -> Block:
+def _code_part(frame: object, coder: Coder, shelf: Shelf | None, k: int) -> Block:
     block = coder(batch_of(frame))
     if shelf is not None:
         shelf.keep(k, block)

@@ -32,7 +32,7 @@ from stair.scale.rows import G, Gathering
 _BLOB = "part int, blob binary"
 
 
-def open_spark(data: Any) -> Any:
+def open_spark(data: object) -> Any:
     """A Spark DataFrame."""
     if optional("pyspark") is None:
         raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
@@ -147,7 +147,7 @@ def _gathered(data: Any, work: Any) -> list[Any]:
 # --- what workers run -------------------------------------------------------------------------
 
 
-def _blob(found: Any) -> Iterator[Any]:
+def _blob(found: object) -> Iterator[Any]:
     pyarrow: Any = import_module("pyarrow")
     part = import_module("pyspark").TaskContext.get().partitionId()
     yield pyarrow.RecordBatch.from_arrays(
@@ -195,7 +195,7 @@ class _Counting:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Iterator[object]) -> Iterator[Any]:
         pyarrow: Any = import_module("pyarrow")
         counts = self.asked.counts(map(self._block, batches))
         places = np.flatnonzero(counts)
@@ -203,7 +203,7 @@ class _Counting:
             [pyarrow.array(places), pyarrow.array(counts.reshape(-1)[places])], ["place", "n"]
         )
 
-    def _block(self, batch: Any) -> Block:
+    def _block(self, batch: object) -> Block:
         return _block_of(batch, self.asked.sizes)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
+from stair.data.frame import Array
 from stair.data.source import Source
 from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
@@ -278,7 +279,7 @@ def _as_name(given: object) -> Any:
     return str(given) if isinstance(given, int | float | np.number) else given
 
 
-def _column_or_array(frame: Frame, given: object, what: str) -> tuple[NDArray[Any] | Any, str | None]:
+def _column_or_array(frame: Frame, given: object, what: str) -> tuple[Array | Any, str | None]:
     """A column of the table by name, or an array of one value per row."""
     if isinstance(given, str):
         if given not in frame.columns:

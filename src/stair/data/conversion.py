@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, Truth, exact_numbers
+from stair.data.frame import Array
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 from stair.errors import StairError
 
-Array: TypeAlias = NDArray[Any]
 Part: TypeAlias = Literal["hour", "weekday", "/8", "/16", "/24"]
 Spelling: TypeAlias = Callable[[bool], str]
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from stair.data import Frame, from_object
 from stair.data.arrays import EXACT
 from stair.data.conversion import are_whole, count_fractions
+from stair.data.frame import Array, Integers
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
 from stair.learn.method import Learned, Method, Task
@@ -78,7 +79,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         )
         return self._learned(self.learn(self._table(values, codes), codes, task))
 
-    def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, NDArray[Any]]:
+    def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, Array]:
         """The values of a frame that is more than numbers, and the labels of its rows."""
         targets = _check_y(y)
         check_consistent_length(next(iter(frame.columns.values())), targets)
@@ -118,12 +119,12 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """The label of each row."""
         X = self._checked(X)
         places = {label: k for k, label in enumerate(self.classes_.tolist())}
         numbers_ = [places[rule.label] for rule in self.rules_] + [places[self.rules_.default]]
-        result: NDArray[Any] = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
+        result: Array = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
         return result
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -217,7 +218,7 @@ class WeightedClassifier(RuleClassifier):
         return self._fit(X, y, sample_weight)
 
 
-def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+def _classes(targets: Array) -> tuple[Array, Integers]:
     """The classes in order, and the place of each label among them."""
     try:
         check_classification_targets(targets)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import Frame
+from stair.data.frame import Array
 from stair.errors import StairError, spoken
 from stair.evidence.distribution import Distributions
 from stair.evidence.tallies import Tally
@@ -137,7 +138,7 @@ class Findings:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
 
-    def predict(self, new: object) -> NDArray[Any]:
+    def predict(self, new: object) -> Array:
         """The label of each row of a table of any kind, or of a file, by the rules.
 
         Labels are the values that the label column had, such as 0 and 1, -1 and 1, "ok" and

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import from_object, read
+from stair.data.frame import Array
 from stair.errors import StairError, no_such_column
 from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
@@ -30,7 +31,7 @@ def classes_of(rules: RuleSet, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
     return predicted
 
 
-def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> NDArray[Any]:
+def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> Array:
     """The label of each row as the label column has it; where a class is several of its values, or
     there was no such column, as inlier and outlier."""
     names = None if codebook is None else codebook.names

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
+
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
 Numeral: TypeAlias = Callable[[float], str]  # how a number is written
 Made_co = TypeVar("Made_co", covariant=True)
@@ -226,7 +228,7 @@ class Interval(_Bounded):
     def with_fractions(self) -> Self:
         return replace(self, whole=False)
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these values (missing = NaN) the clause covers."""
         cell, allowed = Interval.cells([self], values)
         covered: NDArray[np.bool_] = allowed[0][cell]
@@ -272,7 +274,7 @@ class Interval(_Bounded):
         return ("interval", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Interval], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Interval], values: Array) -> Cells:
         """The cell of each value among all the bounds, and which clause allows which cell."""
         edges = sorted({b for c in clauses for b in (c.low, c.high) if math.isfinite(b)})
         place: dict[float, int] = {edge: k for k, edge in enumerate(edges)}
@@ -291,7 +293,7 @@ def _exact_bound(bound: float) -> float:
     return float(bound)
 
 
-def _cells_between(edges: Sequence[float], x: NDArray[Any]) -> NDArray[np.intp]:
+def _cells_between(edges: Sequence[float], x: Array) -> NDArray[np.intp]:
     """How many edges lie below each number, compared exactly; one more than all where missing."""
     if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
         limits = np.iinfo(x.dtype)
@@ -359,7 +361,7 @@ class Period(_Bounded):
     def only_missing(self) -> bool:
         return bool(self.after >= self.until)
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these times (missing = NaT) the clause covers."""
         t = np.asarray(values, dtype="datetime64[us]")
         inside: NDArray[np.bool_] = (t > self.after) & (t <= self.until)
@@ -392,7 +394,7 @@ class Period(_Bounded):
         return ("period", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Period], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Period], values: Array) -> Cells:
         t = np.asarray(values, dtype="datetime64[us]")
         bounds = {b for c in clauses for b in (c.after, c.until)} - {BEGINNING, END}
         edges = np.array(sorted(bounds), dtype="datetime64[us]")
@@ -448,7 +450,7 @@ class Among(_OnOneField):
     def only_missing(self) -> bool:
         return not self.values and not self.negated
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these values (missing = None or NaN) the clause covers."""
         cell, allowed = Among.cells([self], values)
         covered: NDArray[np.bool_] = allowed[0][cell]
@@ -505,7 +507,7 @@ class Among(_OnOneField):
         return ("among", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Among], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Among], values: Array) -> Cells:
         """Each value by its place in the list of all values that any clause names."""
         named = sorted({v for c in clauses for v in c.values}, key=value_order)
         place: dict[Any, int] = {v: k for k, v in enumerate(named)}
@@ -561,7 +563,7 @@ class Mentions(_OnOneField):
     def n_bounds(self) -> int:
         return 1
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         term = folded(self.term)
         listed = np.asarray(values, dtype=object).tolist()
         found = (isinstance(v, str) and term in folded(v) for v in listed)
@@ -590,7 +592,7 @@ class Mentions(_OnOneField):
         return ("mentions", self.feature, folded(self.term))
 
     @staticmethod
-    def cells(clauses: Sequence[Mentions], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Mentions], values: Array) -> Cells:
         cell = Mentions(clauses[0].feature, clauses[0].term).covers(values).astype(np.intp)
         return cell, np.array([[not c.present, c.present] for c in clauses])
 

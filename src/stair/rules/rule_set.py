@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
+from stair.data.frame import Array
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
 from stair.rules.clauses import (
@@ -385,11 +386,11 @@ class RuleSet:
             excepted = all_matches(self.exceptions, values.__getitem__, values.n_rows)
         return Matches(self.covers(values), excepted, np.array(self.gives_way, dtype=np.bool_))
 
-    def predict(self, X: object) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """The label of each row."""
         return self.labels_of(self.assign(X))
 
-    def labels_of(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+    def labels_of(self, numbers: NDArray[np.intp]) -> Array:
         """The labels of rule numbers, where −1 stands for the default."""
         labels = np.array([*(rule.label for rule in self.rules), self.default])
         return labels[numbers]

@@ -174,7 +174,7 @@ def known_by(frame: object) -> Any:
     Dask's own token of a frame of Parquet files is not, for a cache takes part in it.
     """
     tokenize = import_module("dask.base").tokenize
-    expression: Any = import_module("dask._expr").Expr
+    expression = import_module("dask._expr").Expr
 
     def walk(node: object) -> Any:
         if not isinstance(node, expression):

@@ -148,7 +148,7 @@ def _gathered(data: Any, work: Any) -> list[Any]:
 
 
 def _blob(found: object) -> Iterator[Any]:
-    pyarrow: Any = import_module("pyarrow")
+    pyarrow = import_module("pyarrow")
     part = import_module("pyspark").TaskContext.get().partitionId()
     yield pyarrow.RecordBatch.from_arrays(
         [pyarrow.array([part], pyarrow.int32()), pyarrow.array([pickle.dumps(found)])],
@@ -182,7 +182,7 @@ class _Coding:
         self.coder = coder
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pyarrow: Any = import_module("pyarrow")
+        pyarrow = import_module("pyarrow")
         names = [*(f"c{j}" for j in range(len(self.coder.coding.columns))), "label"]
         for batch in batches:
             if batch.num_rows:
@@ -196,7 +196,7 @@ class _Counting:
         self.asked = asked
 
     def __call__(self, batches: Iterator[object]) -> Iterator[Any]:
-        pyarrow: Any = import_module("pyarrow")
+        pyarrow = import_module("pyarrow")
         counts = self.asked.counts(map(self._block, batches))
         places = np.flatnonzero(counts)
         yield pyarrow.RecordBatch.from_arrays(

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError
 
 Value: TypeAlias = str | int | float | bool
@@ -106,7 +107,7 @@ def _several(what: str) -> str:
     return f"{what} holds lists or the like; expected a single value per row"
 
 
-def plain_values(values: object, what: str) -> NDArray[Any] | list[Any]:
+def plain_values(values: object, what: str) -> Array | list[Any]:
     """A numeric NumPy array where the values have one, else a list of Python objects."""
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:

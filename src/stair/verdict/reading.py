@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.verdict.codebook import distinct_values, folded, plain_values, said
 from stair.verdict.labels import (
@@ -202,7 +203,7 @@ def _from_function(
     return read_labels(items, name=name)
 
 
-def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
+def _flagged(flags: Array, name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
     n, n_flagged = len(flags), int(np.count_nonzero(flags))
     if n_flagged in (0, n):
         how_many = "none" if n_flagged == 0 else "all"

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from stair.errors import StairError, did_you_mean
+from stair.export.dbt import MARK
 from stair.export.json import Rulebook, to_json
+
+__all__ = ["KINDS", "MARK", "SQL_FORMS", "check_kind", "export"]
 
 SQL_FORMS: Final = ("query", "view", "case", "conditions")
 _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
@@ -19,7 +22,8 @@ _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "onnx": Rulebook.to_onnx,
     "pmml": Rulebook.to_pmml,
 }
-KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml")
+KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml",
+                "dbt")  # fmt: skip
 
 
 def check_kind(kind: str, form: str) -> None:
@@ -29,9 +33,13 @@ def check_kind(kind: str, form: str) -> None:
             raise StairError(f'no {what} "{given}"; there are {", ".join(known)}.{hint}')
 
 
-def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> str | bytes:
-    """Saved rules in another form; only ONNX gives bytes."""
+def export(
+    saved: Rulebook, kind: str, table: str, dialect: str, form: str
+) -> str | bytes | dict[str, str]:
+    """Saved rules in another form; only ONNX gives bytes, and only dbt a folder of files."""
     check_kind(kind, form)
+    if kind == "dbt":
+        return saved.to_dbt(None, table, dialect)
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

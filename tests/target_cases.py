@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from export_cases import LABELS, SHORT_NAMES, Case, cases
 from stair.errors import StairError
+from stair.export.sql import new_columns
 from stair.rules.clauses import Among, Interval, Period
 from stair.rules.rule_set import Rule
 from stair.rules.schema import Field, Schema
@@ -89,7 +90,10 @@ def table_of(case: Case, number: int, dialect: str) -> dict[str, Any]:
     """A table as JSON: times as texts, NaN as such, and the place of each row."""
     columns = [list(pair) for pair in zip(case.table, TYPES[dialect], strict=True)]
     rows = [[*map(_plain, row.values()), k] for k, row in enumerate(case.rows())]
-    return {"table": f"t{number}", "columns": [*columns, ["place", "INTEGER"]], "rows": rows}
+    return {
+        "table": f"t{number}", "columns": [*columns, ["place", "INTEGER"]], "rows": rows,
+        "labelled": new_columns(case.rules),
+    }  # fmt: skip
 
 
 def _plain(value: Any) -> Any:

@@ -311,29 +311,28 @@ def export(
 ) -> None:
     """Saved rules as something else: SQL, code, a model, sentences, tests for dbt."""
     from stair.data import atomic_write
-    from stair.data.folder import write_folder
     from stair.errors import StairError
     from stair.export import answers, kinds
 
     kinds.check_kind(to, form)
-    is_folder = to == "dbt" and not schema
+    is_folder = to in kinds.FOLDERS and not schema
     files = [] if is_folder else [(output, "json" if schema else to)]
     gate.check_files([None if schema else rules], files)
     if is_folder:
         gate.check_folder(output)
     if schema:
-        content: Any = answers.schema("rules" if rules is None else str(rules))
+        content: str | bytes = answers.schema("rules" if rules is None else str(rules))
     elif rules is None:
         raise StairError("which rules? Give a file saved by summarize --json, or --schema")
     else:
         if to == "onnx" and output is None:
             raise StairError("ONNX is not text; say where to write it with --output FILE")
-        if is_folder and output is None:
-            raise StairError("dbt wants a folder; say where to write it with --output FOLDER")
-        content = kinds.export(_saved(rules), to, table, dialect, form)
-    if is_folder and output is not None:
-        write_folder(output, content, kinds.MARK)
-    elif output is not None:
+        saved = _saved(rules)
+        if is_folder and output is not None:
+            saved.to_dbt(output, table, dialect)
+            return
+        content = kinds.export(saved, to, table, dialect, form)
+    if output is not None:
         atomic_write(gate.to_write(output, to), content)
     elif isinstance(content, str):
         gate.hand_over(content)

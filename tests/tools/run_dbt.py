@@ -80,8 +80,10 @@ def main(folder: Path) -> None:
     rows = {}
     for case in order["cases"]:
         cursor = connection.cursor()
-        cursor.execute(f"SELECT * FROM {order['schema']}.{case['table']}_labelled ORDER BY place")
-        rows[case["table"]] = [list(row[-2:]) for row in cursor.fetchall()]
+        wanted = ", ".join(map(quoted, case["labelled"]))
+        model = f"{order['schema']}.{case['table']}_labelled"
+        cursor.execute(f"SELECT {wanted} FROM {model} ORDER BY place")
+        rows[case["table"]] = [list(row) for row in cursor.fetchall()]
     answer = {"success": done.success, "states": states, "rows": rows}
     if done.exception is not None:
         answer["exception"] = str(done.exception)

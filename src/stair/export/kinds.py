@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from stair.errors import StairError, did_you_mean
-from stair.export.dbt import MARK
 from stair.export.json import Rulebook, to_json
 
-__all__ = ["KINDS", "MARK", "SQL_FORMS", "check_kind", "export"]
+__all__ = ["FOLDERS", "KINDS", "SQL_FORMS", "check_kind", "export"]
 
+FOLDERS: Final = ("dbt",)  # kinds that are several files
 SQL_FORMS: Final = ("query", "view", "case", "conditions")
 _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "text": Rulebook.to_sentences,
@@ -33,13 +33,11 @@ def check_kind(kind: str, form: str) -> None:
             raise StairError(f'no {what} "{given}"; there are {", ".join(known)}.{hint}')
 
 
-def export(
-    saved: Rulebook, kind: str, table: str, dialect: str, form: str
-) -> str | bytes | dict[str, str]:
-    """Saved rules in another form; only ONNX gives bytes, and only dbt a folder of files."""
+def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> str | bytes:
+    """Saved rules in another form; only ONNX gives bytes."""
     check_kind(kind, form)
-    if kind == "dbt":
-        return saved.to_dbt(None, table, dialect)
+    if kind in FOLDERS:
+        raise StairError(f"{kind} wants a folder; say where to write it with --output FOLDER")
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

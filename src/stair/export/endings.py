@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stair.data import atomic_write, from_object
+from stair.export.dbt import to_dbt
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.pmml import to_pmml
@@ -66,6 +67,16 @@ class Endings:
     def to_sql_predicates(self, dialect: str = "duckdb") -> tuple[str, ...]:
         """A condition for each rule, to stand behind WHERE."""
         return to_sql_predicates(self.rules, dialect)
+
+    def to_dbt(
+        self,
+        folder: str | Path | None = None,
+        table: str | Sequence[str] = "data",
+        dialect: str = "duckdb",
+    ) -> dict[str, str]:
+        """The rules as a folder for dbt, as its files: a model that labels the rows of a table, and
+        a test for each outlier rule."""
+        return to_dbt(self.rules, folder, table, dialect)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""

@@ -145,7 +145,8 @@ class Checker:
         self._new_table(saved, document, exported, names)
         for extra in case.extras:
             check = _EXTRAS.get(extra)
-            if check is not None and self.wants(extra):
+            part = self.only is not None and self.only.startswith(f"{extra} ")
+            if check is not None and (self.wants(extra) or part):
                 check(self, summary, saved, document, frame, numbers)
         return self.result
 
@@ -304,8 +305,8 @@ class Checker:
         names = {f.source for f in saved.fields}
         for name, target in self.targets.items():
             check = f"export {name}"
-            if not (self.wants(f"training {name}") or self.wants(f"new {name}")
-                    or self.wants(check)):  # fmt: skip
+            whens = ("training", "new", "exceptions")
+            if not (self.wants(check) or any(self.wants(f"{when} {name}") for when in whens)):
                 continue
             with self.guarded(check, name):
                 try:
@@ -460,6 +461,36 @@ class Checker:
                     f"({_blame(document, case.table)})",
                 )  # fmt: skip
 
+    def _exceptions(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """Exceptions, and rules that are retired, mean the same everywhere."""
+        del summary, document, numbers
+        case = self.case
+        rng = np.random.default_rng([case.seed, case.number, 9])
+        changed = library.with_exceptions(saved, rng)
+        if changed is None:
+            return
+        with self.guarded("exceptions", "loaded"):
+            text = library.to_json(changed)
+            again = library.from_json(text)
+            self.compare("exceptions", "json", text, library.to_json(again), "saved otherwise")
+            document = library.document_of(again)
+            found = library.apply(again, frame)[1]
+            size = max(1, frame.n_rows // 3)
+            self.compare("exceptions", "batches", found,
+                         library.apply_in_batches(again, frame, size)[1],
+                         "apply in batches of rows differs")  # fmt: skip
+            second = self._oracle(document, self._plain(case.table, frame), frame.n_rows)
+            blame = _blame(document, case.table)
+            if second is not None:
+                self.compare("exceptions", "oracle", second, found, f"another meaning ({blame})")
+            names = list(frame.columns)
+            seen = case.table if case.table.container in FAITHFUL else table_of(frame)
+            seen = renamed(seen, names)
+            for name, code in self._exported(again).items():
+                self._labels(name, code, again, document, seen, "exceptions")
+
     def _duckdb(
         self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
     ) -> None:
@@ -524,6 +555,7 @@ class Checker:
 
 
 _EXTRAS: dict[str, Callable[..., None]] = {
+    "exceptions": Checker._exceptions,
     "order": Checker._order,
     "containers": Checker._containers,
     "duckdb": Checker._duckdb,

@@ -105,6 +105,7 @@ EXTRAS = {
     "containers": 0.3,
     "dask": 0.002,
     "command": 0.1,
+    "exceptions": 0.2,
 }
 
 

@@ -18,6 +18,7 @@ from stair.apply import apply_rules
 from stair.data import Frame, from_object, read
 from stair.export import Rulebook, from_json, load, to_json
 from stair.learn.methods import method_of, settings_of
+from stair.rules.record import Record
 
 Answer = tuple[list[Any], list[int]]  # labels, and numbers of rules from 1; 0 where there is none
 
@@ -46,8 +47,38 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
 
 def method(name: str, case: Case, **settings: Any) -> Any:
     """A method with the settings of a case."""
+    return fast(name, time_windows=case.time_windows, **settings)
+
+
+def fast(name: str, **settings: Any) -> Any:
+    """A method with little effort, where it knows of more."""
     own = {"effort": "fast"} if "effort" in settings_of(name) else {}
-    return method_of(name, time_windows=case.time_windows, **own, **settings)
+    return method_of(name, **own, **settings)
+
+
+def with_exceptions(saved: Rulebook, rng: np.random.Generator) -> Rulebook | None:
+    """The same rules with exceptions made of their own clauses, some of either retired; None where
+    there can be no exceptions."""
+    rules = saved.kept
+    clauses = list(rules.clauses)
+    if not clauses or rules.default == rules.positive:
+        return None
+    made = []
+    for _ in range(int(rng.integers(1, 4))):
+        chosen = [clauses[int(k)] for k in rng.integers(len(clauses), size=int(rng.integers(1, 3)))]
+        made.append(list({clause.feature: clause for clause in chosen}.values()))
+    kept = replace(rules, exceptions=()).with_exceptions(made)
+    changed = Rulebook(kept, saved.facts)
+    return replace(
+        changed,
+        records=tuple(_some_record(record, rng) for record in changed.records),
+        exception_records=tuple(_some_record(record, rng) for record in changed.exception_records),
+    )
+
+
+def _some_record(record: Record, rng: np.random.Generator) -> Record:
+    status = ("candidate", "accepted", "accepted", "retired")[int(rng.integers(4))]
+    return replace(record, status=status, owner="ana", since="2024-01-31", until="2024-12-31")
 
 
 def read_frame(data: Any, reading: Mapping[str, Any], saved: Rulebook | None = None) -> Frame:
@@ -141,6 +172,7 @@ __all__ = [
     "csv_rows",
     "digest_of",
     "document_of",
+    "fast",
     "from_json",
     "learn",
     "load",
@@ -149,4 +181,5 @@ __all__ = [
     "plain_values",
     "read_frame",
     "to_json",
+    "with_exceptions",
 ]

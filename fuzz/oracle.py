@@ -301,8 +301,28 @@ def _same(value: Any, other: Any) -> bool:
     )  # fmt: skip
 
 
+def in_force(document: Document) -> Document:
+    """Without what is retired: such a rule covers nothing, and such an exception takes nothing.
+    The rules that are left are numbered from 1."""
+    if "partitions" in document:
+        ends = np.cumsum([p["rules"] for p in document["partitions"]]).tolist()
+        starts = [0, *ends[:-1]]
+        partitions = [
+            {**p, "rules": len(_not_retired(document["rules"][start:end]))}
+            for p, start, end in zip(document["partitions"], starts, ends, strict=True)
+        ]
+        document = {**document, "partitions": partitions}
+    exceptions = _not_retired(document.get("exceptions", ()))
+    return {**document, "rules": _not_retired(document["rules"]), "exceptions": exceptions}
+
+
+def _not_retired(rules: Sequence[Document]) -> list[Document]:
+    return [rule for rule in rules if rule.get("status") != "retired"]
+
+
 def needed(document: Document) -> set[str]:
-    used = {c["feature"] for rule in document["rules"] for c in rule["clauses"]}
+    rules = [*document["rules"], *document.get("exceptions", ())]
+    used = {c["feature"] for rule in rules for c in rule["clauses"]}
     return used | {axis["feature"] for axis in document.get("space", ())}
 
 
@@ -316,20 +336,23 @@ def read_values(document: Document, columns: Columns) -> dict[str, list[Any]]:
 
 
 def covered(document: Document, columns: Columns, n_rows: int) -> list[list[int]]:
-    """The numbers, from 1, of the rules that cover each row, in their order."""
+    """The numbers, from 1, of the rules that decide about each row, in their order: a row that an
+    exception covers is lost to all rules of another label than the default."""
+    document = in_force(document)
     values = read_values(document, columns)
     rules = document["rules"]
     numbers = list(range(1, len(rules) + 1))
     found = []
+
+    def covers(rule: Document, row: int) -> bool:
+        return all(meets(c, values[c["feature"]][row]) for c in rule["clauses"])
+
     for row in range(n_rows):
         near = _nearest(document, values, row) if "partitions" in document else numbers
-        found.append(
-            [
-                k
-                for k in near
-                if all(meets(c, values[c["feature"]][row]) for c in rules[k - 1]["clauses"])
-            ]
-        )
+        here = [k for k in near if covers(rules[k - 1], row)]
+        if any(covers(exception, row) for exception in document["exceptions"]):
+            here = [k for k in here if rules[k - 1]["label"] == document["default"]]
+        found.append(here)
     return found
 
 
@@ -339,7 +362,8 @@ def assigned(document: Document, columns: Columns, n_rows: int) -> list[int]:
 
 
 def label_of(document: Document, number: int) -> Any:
-    return document["rules"][number - 1]["label"] if number else document["default"]
+    rules = in_force(document)["rules"]
+    return rules[number - 1]["label"] if number else document["default"]
 
 
 def _nearest(document: Document, values: dict[str, list[Any]], row: int) -> list[int]:

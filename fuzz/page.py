@@ -22,6 +22,7 @@ SHOWN = {
     "predict": "predict: loaded, in batches, explained, by the second opinion",
     "figures": "figures counted anew",
     "training": "exports on the table learned from",
+    "exceptions": "exceptions and retired rules",
     "new predict": "rules on a new table, by the second opinion",
     "new": "exports on a new table",
     "containers": "the same rows in another container",
@@ -103,7 +104,9 @@ def _mutations(tallies: Mapping[str, int]) -> str:
     rows: dict[str, Counter[str]] = {}
     for name, count in tallies.items():
         check, target, outcome = split(name)
-        place = outcome if target in ("all", "read") else f"{target} {outcome}"
+        # A folder is damaged whole, and read where it leads to the rules that it led to before.
+        is_whole = target in ("all", "read") or target.endswith("damaged") or outcome == "folders"
+        place = {"folders": "files", "equal": "read"}.get(outcome, outcome) if is_whole else ""
         rows.setdefault(check, Counter())["anything else" if outcome == "found" else place] += count
     columns = ("files", "read", "refused", "anything else")
     lines = ["| damaged | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]

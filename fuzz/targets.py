@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -120,7 +120,7 @@ class OnnxTarget(Target):
 
     def run(self, exported: Any, table: Any) -> Answer:
         saved, session = exported
-        labels, numbers = session.run(None, saved.onnx_inputs(table))
+        labels, numbers = session.run(None, saved.onnx_inputs(table))[:2]
         return labels.tolist(), numbers.tolist()
 
 
@@ -153,8 +153,9 @@ class DuckdbTarget(Target):
 
     def run(self, exported: Any, table: Any) -> Answer:
         found = table.sql(exported).to_arrow_table()
-        labels, numbers = found.column(found.num_columns - 2), found.column(found.num_columns - 1)
-        return labels.to_pylist(), [number or 0 for number in numbers.to_pylist()]
+        at = place_of_numbers(found.column_names)
+        labels, numbers = found.column(at - 1).to_pylist(), found.column(at).to_pylist()
+        return labels, [number or 0 for number in numbers]
 
     def really(self, table: Any) -> Any:
         return table.sql("SELECT * FROM data").to_arrow_table()
@@ -178,7 +179,8 @@ class SqliteTarget(Target):
             connection.close()
 
     def run(self, exported: Any, table: Any) -> Answer:
-        return _last_two(table[0].execute(exported).fetchall())
+        found = table[0].execute(exported)
+        return _ours([column[0] for column in found.description], found.fetchall())
 
     def really(self, table: Any) -> Any:
         connection, names = table
@@ -223,7 +225,7 @@ class PostgresTarget(Target):
     def run(self, exported: Any, table: Any) -> Answer:
         with self._connection.transaction():  # an error must leave the table as it is
             table[0].execute(exported.encode())
-            return _last_two(table[0].fetchall())
+            return _ours([column[0] for column in table[0].description], table[0].fetchall())
 
     def really(self, table: Any) -> Any:
         cursor, names = table
@@ -256,8 +258,15 @@ class PostgresTarget(Target):
         return str(value) if isinstance(value, dict) else value
 
 
-def _last_two(rows: list[tuple[Any, ...]]) -> Answer:
-    return [row[-2] for row in rows], [row[-1] or 0 for row in rows]
+def place_of_numbers(names: Sequence[str]) -> int:
+    """The last column that is ours, or the last but one: which exception took a row."""
+    return max(k for k, name in enumerate(names) if name.startswith("stair_rule"))
+
+
+def _ours(names: list[str], rows: list[tuple[Any, ...]]) -> Answer:
+    """The label and the number that a query adds."""
+    at = place_of_numbers(names)
+    return [row[at - 1] for row in rows], [row[at] or 0 for row in rows]
 
 
 def _by_name(names: list[str], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fuzz import rules_files
 from fuzz.files import FORMATS, Reader, damaged_file, look_at, rows_of, run_kind
 
 from stair.errors import StairError
@@ -31,6 +32,17 @@ def test_sound_files_are_read_and_damage_is_the_same_by_seed(kind: str, tmp_path
     assert look_at(path) == ("read", "", "")
     if kind not in ("Excel", "DuckDB"):  # which keep the time and a random number
         assert damaged_file(kind, 0, 3) == damaged_file(kind, 0, 3)
+
+
+def test_damaged_rules_files_mean_one_thing_or_are_refused() -> None:
+    """`python -m fuzz --mutations 10000` does ten thousand; it had come to ask a method for a
+    setting that it has not, and nothing noticed."""
+    result, kept = rules_files.run(150, seed=3)
+    assert kept == []
+    count = result.tallies
+    assert count["rules files / all: files"] == 150
+    assert count["rules files / read: read"] + count["rules files / read: refused"] == 150
+    assert count["rules files / oracle: compared"] > 5
 
 
 def test_a_crash_is_a_finding_and_not_the_end(

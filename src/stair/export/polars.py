@@ -65,6 +65,7 @@ def to_polars(rules: RuleSet) -> str:
     masks = _Masks(rules, NamedTools())
     conditions = masks.lines("    ")  # which may need columns of their own
     excepting = has_exceptions(rules)
+    exceptions = _excepting(rules, masks) if excepting else []  # as may these
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
@@ -78,7 +79,7 @@ def to_polars(rules: RuleSet) -> str:
         f"{'COVERING' if excepting else 'CONDITIONS'} = [",
         *conditions,
         "]",
-        *(_excepting(rules, masks) if excepting else ()),
+        *exceptions,
         f"LABELS = {_labels(rules)!r}  # the last where no rule covers the row",
         "",
         "MASKS = [once(COLUMNS, STEPS, condition, pl.Boolean) for condition in CONDITIONS]",

@@ -28,7 +28,9 @@ from stair.cli import app
 from stair.data import from_object, read
 from stair.data.decimals import shortest_between
 from stair.export import from_json, load
+from stair.export.pandas import to_pandas
 from stair.export.python import to_python
+from stair.export.sql import to_sql
 from stair.rules.clauses import Among, Interval
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
@@ -353,6 +355,11 @@ def test_whole_numbers_beside_fractions_are_exact(
     names: dict[str, Any] = {}
     exec(to_python(rules), names)
     assert [names["label"]({"v": v}) for v in values] == expected
+    exec(to_pandas(rules), names)
+    assert names["label"](frame).tolist() == expected
+    with closing(sqlite3.connect(base)) as con:
+        labelled = con.execute(to_sql(rules, "t", dialect="sqlite")).fetchall()
+    assert [row[1] for row in labelled] == [int(v is not None and v > bound) for v in small]
 
 
 @given(st.lists(st.one_of(INTEGERS, INTEGERS.map(float), st.just(None)), min_size=1, max_size=6))

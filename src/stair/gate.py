@@ -60,6 +60,8 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "python": (".py", *_PLAIN),
     "onnx": (".onnx",),
     "pmml": (".pmml", ".xml"),
+    "great-expectations": (".json", *_PLAIN),
+    "soda": (".yml", ".yaml", *_PLAIN),
     "review": (".db", ".sqlite", ".sqlite3"),
 }
 """The endings that suit each kind of output. A table's are known to `stair.data`."""

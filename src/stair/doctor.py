@@ -61,7 +61,6 @@ def facts() -> dict[str, Any]:
         "needs": None if packages is None else packages.pop("", {}),
         "extras": None if packages is None else dict(sorted(packages.items())),
         "gpu": _gpus(),
-        "data": _data(),
     }
 
 
@@ -80,7 +79,6 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         yield from _said("needs", [", ".join(needed)])
         yield from _said("extras", [_extra(*extra) for extra in found["extras"].items()])
     yield from _said("GPU", found["gpu"])
-    yield from _said("data", [found["data"]])
 
 
 def _said(word: str, lines: list[str]) -> Iterator[str]:
@@ -149,19 +147,6 @@ def _gpus() -> list[str]:
     if done.returncode or not lines:
         return ["none seen (nvidia-smi names none)"]
     return lines
-
-
-def _data() -> str:
-    """The folder where `stair.datasets` looks, and what it has."""
-    from stair.datasets import DataNotFound, data_folder
-
-    try:
-        folder, named_by = data_folder()
-    except DataNotFound as error:
-        return str(error)
-    size = sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
-    there = f"{size / 1e6:.1f} MB" if folder.is_dir() else "not there yet"
-    return f"{_short(folder)} ({', '.join(filter(None, (named_by, there)))})"
 
 
 def _short(path: Path) -> str:

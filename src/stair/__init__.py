@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
+    from stair.operation.check import CheckUp, check
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -24,6 +25,7 @@ _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
     "Dask": "engines.large",
+    "CheckUp": "operation.check",
     "DistilledStair": "estimators",
     "DuckDB": "engines.large",
     "Explanation": "rules.rule_set",
@@ -42,6 +44,7 @@ _HOMES = {
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
+    "check": "operation.check",
     "export": "",
     "load": "export.json",
     "summarize": "summary",
@@ -51,6 +54,7 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "CheckUp",
     "Dask",
     "DistilledStair",
     "DuckDB",
@@ -69,6 +73,7 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
+    "check",
     "export",
     "load",
     "summarize",

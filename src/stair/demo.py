@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from stair.data.frame import Array
 
 N_ROWS: Final = 5000
 
@@ -28,7 +29,7 @@ _THINGS = ("shopping", "ticket", "subscription", "dinner with friends", "fuel", 
 _ENDINGS = ("paid in full", "see you soon", "order number on the receipt", "no further action")
 
 
-def payments() -> dict[str, NDArray[Any]]:
+def payments() -> dict[str, Array]:
     """About 5,000 payments; `flagged` is 1 for the fraud that a detector would have found.
 
     A few flags are there without any reason and a few frauds are missed, as in life.
@@ -37,7 +38,7 @@ def payments() -> dict[str, NDArray[Any]]:
     rng = np.random.RandomState(20240229)
     n = N_ROWS
 
-    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> NDArray[Any]:
+    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> Array:
         return rng.choice(np.array(options, dtype=object), size=n, p=shares)
 
     amount = np.round(np.exp(rng.normal(3.6, 1.1, n)), 2)
@@ -160,7 +161,7 @@ USUAL: Final[Mapping[str, Planted]] = {
 
 def month(
     number: int, seed: int = 0, n: int = N_ROWS, planted: Mapping[str, Planted] | None = None
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Array]:
     """The payments of one of twelve months of 2026, `flagged` by a detector.
 
     In month 2 a new kind of fraud begins, with gift cards; in month 5 one of the four kinds fades
@@ -188,10 +189,10 @@ def month(
     return {**table, "flagged": flagged}
 
 
-def _honest(rng: np.random.RandomState, n: int, number: int) -> dict[str, NDArray[Any]]:
+def _honest(rng: np.random.RandomState, n: int, number: int) -> dict[str, Array]:
     """Payments that meet no pattern of fraud, though many meet half of one."""
 
-    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> NDArray[Any]:
+    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> Array:
         return rng.choice(np.array(options, dtype=object), size=n, p=shares)
 
     amount = np.minimum(np.exp(rng.normal(3.6, 1.1, n)), 3900.0)
@@ -231,29 +232,29 @@ def _honest(rng: np.random.RandomState, n: int, number: int) -> dict[str, NDArra
     }  # fmt: skip
 
 
-def _foreign(rng: np.random.RandomState, table: dict[str, Any], rows: NDArray[Any]) -> None:
+def _foreign(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
     table["amount"][rows] = np.round(rng.uniform(4200, 9000, len(rows)), 2)
     table["country"][rows] = rng.choice(np.array(_FOREIGN, dtype=object), len(rows))
     table["device"][rows] = "phone"
 
 
-def _night(rng: np.random.RandomState, table: dict[str, Any], rows: NDArray[Any]) -> None:
+def _night(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
     table["hour"][rows] = rng.randint(0, 5, len(rows))
     table["merchant"][rows] = "electronics"
 
 
-def _refund(rng: np.random.RandomState, table: dict[str, Any], rows: NDArray[Any]) -> None:
+def _refund(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
     things = rng.choice(np.array(_THINGS, dtype=object), len(rows))
     table["note"][rows] = "refund of " + things + " " + _ENDINGS[0]
     table["amount"][rows] = np.round(rng.uniform(0.05, 1.95, len(rows)), 2)
 
 
-def _no_device(rng: np.random.RandomState, table: dict[str, Any], rows: NDArray[Any]) -> None:
+def _no_device(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
     table["device"][rows] = None
     table["amount"][rows] = np.round(rng.uniform(960, 3900, len(rows)), 2)
 
 
-def _gift_cards(rng: np.random.RandomState, table: dict[str, Any], rows: NDArray[Any]) -> None:
+def _gift_cards(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
     table["merchant"][rows] = "gift cards"
     table["amount"][rows] = np.round(rng.uniform(210, 600, len(rows)), 2)
 

@@ -24,6 +24,7 @@ from stair.operation.standing import (
     judged,
 )
 from stair.operation.statistics import Share
+from stair.operation.words import to_text
 from stair.progress import listener
 from stair.rules.counted import Counted
 
@@ -59,8 +60,6 @@ class CheckUp:
         return any(each.is_alarm for each in self.standings) or self.explains_less
 
     def __str__(self) -> str:
-        from stair.operation.words import to_text
-
         return to_text(self, 80)
 
     def __getitem__(self, number: int) -> Standing:

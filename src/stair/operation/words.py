@@ -130,7 +130,7 @@ def _change(standing: Standing) -> str:
 
 def _heads(found: CheckUp) -> tuple[str, ...]:
     """Of the figures."""
-    heads = ("covers: then", "now", "")
+    heads = ("covers", "now", "")
     return heads if found.n_outliers is None else ("right: then", "now (95%)", *heads)
 
 

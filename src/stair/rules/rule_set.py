@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stair.data import atomic_write
 from stair.errors import StairError, folded
 from stair.rules import notebook
+from stair.rules.alone import Reference
 from stair.rules.clauses import (
     Among,
     Clause,
@@ -34,8 +35,10 @@ from stair.rules.clauses import (
 from stair.rules.document import document_of
 from stair.rules.figures import fine_percent
 from stair.rules.match import all_matches, first_match
+from stair.rules.reasons import Reasons, reasons_of
 from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
+from stair.rules.usual import Usual, usual_of
 
 Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
 
@@ -184,6 +187,7 @@ class RuleSet:
     totals: tuple[float, ...]
     positive: Label | None = None
     routing: Routing = NO_ROUTING
+    usual: Usual | None = field(default=None, compare=False)  # among the inliers learned from
 
     def __post_init__(self) -> None:
         given: Any = self.schema
@@ -358,6 +362,27 @@ class RuleSet:
         name, partition = self.label_name(label), self.routing.heading(place)
         return Explanation(label, name, number, reasons, nearest, misses, partition)
 
+    def reasons(
+        self, X: Any, flagged: Any = None, *, among: Reference | None = None
+    ) -> Reasons:
+        """Why each row is flagged: the rule that decides, and what is unusual about the row.
+
+        `flagged` says (True or 1) which rows somebody else calls outliers, by default those that
+        the rules do. Each of those that no rule covers gets a rule of its own, from these rows or
+        from others that are given as `among`.
+        """
+        known = () if self.usual is None else self.usual.fields
+        values = self.schema.read(one_row(X, self.schema), self.used, wished=known)
+        if flagged is None:
+            return reasons_of(self, values)
+        is_flagged = np.asarray(flagged).astype(np.bool_)
+        if is_flagged.shape != (values.n_rows,):
+            raise StairError(
+                f"flagged has the shape {is_flagged.shape}; expected one value for each of the "
+                f"{values.n_rows:,} rows"
+            )
+        return reasons_of(self, values, is_flagged, among or Reference(values, is_flagged))
+
     def _nearest(self, values: Values, own: range) -> tuple[int | None, tuple[str, ...]]:
         """The outlier rule with the fewest clauses that the row does not meet, and those; of the
         rules of the row's own partition."""
@@ -406,6 +431,23 @@ class RuleSet:
         rows += [("", f"{more:,} more", "", "", "")] if more else []
         rows.append(("", "everything else", str(self.label_name(self.default)), "", ""))
         return notebook.table(self._size(), ("", "rows where …", "label", "rows", "right"), rows, 3)
+
+
+def with_usual(
+    rules: RuleSet,
+    values: Values,
+    codes: NDArray[np.int32],
+    weights: NDArray[np.int64] | None = None,
+) -> RuleSet:
+    """Rules that know what is usual of the rows that they were learned from, by their classes."""
+    if rules.positive is not None:
+        is_inlier, who = codes != rules.classes.index(rules.positive), "inliers"
+    elif any(rule.label == rules.default for rule in rules):  # classes side by side
+        is_inlier, who = codes >= 0, "rows"
+    else:
+        is_inlier, who = codes == rules.classes.index(rules.default), "inliers"
+    used = [f.name for f in rules.schema.fields if f.name in rules.used]
+    return replace(rules, usual=usual_of(rules.schema, values, is_inlier, used, weights, who))
 
 
 class Leaf(NamedTuple):

@@ -127,6 +127,16 @@ def cases(
     ))  # fmt: skip
 
 
+def as_older(document: dict[str, Any], version: int) -> dict[str, Any]:
+    """A rules file as a stair of that version would have written it, but for the fields' types."""
+    found = {**document, "version": version}
+    new = ("id", "status", "owner", "note", "since", "until", "evidence")
+    found["rules"] = [{k: v for k, v in rule.items() if k not in new} for rule in found["rules"]]
+    if version < 2:
+        del found["columns"]
+    return found
+
+
 def _space(draw: st.DrawFn, names: list[str], text: bool) -> Space:
     hours = 3600e6
     axes = [

@@ -32,8 +32,6 @@ ORDER = (
     "scale",
     "estimators",
     "demo",
-    "traffic",
-    "datasets",
     "summary",
     "apply",
     "gate",
@@ -109,7 +107,7 @@ def test_the_public_names_are_there() -> None:
         _ = stair.nothing  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("module", ["stair", "stair.cli", "stair.rules.rule_set", "stair.datasets"])
+@pytest.mark.parametrize("module", ["stair", "stair.cli", "stair.rules.rule_set"])
 def test_heavy_libraries_are_imported_late(module: str) -> None:
     """`import stair` and `stair --help` must not pay for scikit-learn, scipy or pandas."""
     code = (

@@ -7,6 +7,8 @@ ValueError that says where.
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import json
 import math
 import re
@@ -20,6 +22,8 @@ from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.data.zones import known_zone
 from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
+from stair.rules.document import new_records
+from stair.rules.record import STATUSES, Evidence, Record
 from stair.rules.routing import NO_ROUTING, Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import KINDS, PART_KINDS, Field, Kind, Schema
@@ -33,6 +37,10 @@ _FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     "label": str, "source": str, "held_out": list, "left_out": dict, "settings": dict,
     "versions": dict,
 }  # fmt: skip
+
+_RECORD: Final = ("id", "status", "owner", "note", "since", "until", "evidence")
+_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 Mapped: TypeAlias = dict[str, object]  # an object of JSON
 Read = TypeVar("Read")
@@ -80,8 +88,9 @@ def _check_depth(document: object) -> None:
         ]
 
 
-def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
-    """The rules and the facts about them; in the first version types are told from the rules."""
+def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, tuple[Record, ...]]:
+    """The rules, the facts about them and a record for each; in the first version types are told
+    from the rules, and before the third there are no records."""
     routing = ("assigned", "routed", "space", "partitions")
     has_routing = any(key in document for key in routing)
     _check_keys(
@@ -96,7 +105,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
     fields = _list(document["fields"], lambda given: _field(given, version))
     _unique([field.name for field in fields], "field")
     columns = _unique(_list(document.get("columns", []), _text), "column")
-    rules = _list(document["rules"], lambda given: _rule(given, classes))
+    rules = _list(document["rules"], lambda given: _rule(given, classes, version))
     totals = _list(document["totals"], _amount)
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
@@ -110,7 +119,10 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
-    return found, facts
+    if version < 3:
+        return found, facts, new_records(rules, str(facts.get("source", "")), totals)
+    records = _list(document["rules"], lambda given: _record(_mapping(given), len(classes)))
+    return found, facts, _named(records, rules)
 
 
 def _facts(given: object) -> Mapped:
@@ -195,9 +207,9 @@ def _is_moment(text: str) -> bool:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _rule(given: object, classes: list[str | float]) -> Rule:
+def _rule(given: object, classes: list[str | float], version: int) -> Rule:
     found = _mapping(given)
-    _check_keys(found, ("label", "counts", "clauses"), ("words",))
+    _check_keys(found, ("label", "counts", "clauses"), ("words", *(_RECORD if version > 2 else ())))
     _text(found.get("words", ""))
     counts = _list(found["counts"], _amount)
     if counts and len(counts) != len(classes):
@@ -205,6 +217,37 @@ def _rule(given: object, classes: list[str | float]) -> Rule:
     clauses = _list(found["clauses"], _clause)
     label = _label(found["label"], classes)
     return Rule(tuple(clauses), label, tuple(zip(classes, counts, strict=True)) if counts else ())
+
+
+def _record(found: Mapped, n_classes: int) -> Record:
+    """What is kept of a rule; the id is empty where somebody wrote the rule by hand."""
+    name = _text(found.get("id", ""))
+    if "id" in found and not _ID.fullmatch(name):
+        raise ValueError(f"{shown(name)} is no id of a rule: letters, digits, . _ and - make one")
+    status = found.get("status", "candidate")
+    if status not in STATUSES:
+        raise ValueError(f"the status {shown(status)} is none of {', '.join(STATUSES)}")
+    owner, note = (_text(found.get(key, "")) for key in ("owner", "note"))
+    since, until = (_day(found[key]) if key in found else "" for key in ("since", "until"))
+    evidence = _evidence(found["evidence"], n_classes) if "evidence" in found else None
+    return Record(name, status, owner, note, since, until, evidence)
+
+
+def _evidence(given: object, n_classes: int) -> Evidence:
+    found = _mapping(given)
+    _check_keys(found, ("source", "totals"))
+    totals = _list(found["totals"], _amount)
+    if len(totals) != n_classes:
+        raise ValueError("a rule's totals and the classes differ in number")
+    return Evidence(_text(found["source"]), tuple(totals))
+
+
+def _named(records: list[Record], rules: list[Rule]) -> tuple[Record, ...]:
+    """The records, each with an id: what has none is called by what it says."""
+    taken = _unique([record.id for record in records if record.id], "id")
+    without = [rule for rule, record in zip(rules, records, strict=True) if not record.id]
+    names = (made.id for made in new_records(without, "", (), taken))
+    return tuple(record if record.id else replace(record, id=next(names)) for record in records)
 
 
 def _clause(given: object) -> Clause:
@@ -428,6 +471,14 @@ def _time(value: object) -> np.datetime64:
     if np.isnat(time) or str(time).lstrip("+-") != whole:
         raise ValueError(f"expected a time, got {shown(text)}")
     return time
+
+
+def _day(value: object) -> str:
+    text = _text(value)
+    if _DAY.fullmatch(text):
+        with contextlib.suppress(ValueError):
+            return dt.date.fromisoformat(text).isoformat()
+    raise ValueError(f"expected a day as 2026-05-02, got {shown(text)}")
 
 
 def _flag(value: object) -> bool:

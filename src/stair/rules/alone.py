@@ -69,10 +69,11 @@ class Reference:
     def n_inliers(self) -> int:
         return int(len(self.is_flagged) - np.count_nonzero(self.is_flagged))
 
-    def column(self, name: str) -> _Column:
-        if name not in self._columns:
-            self._columns[name] = _Column(self.values[name], ~self.is_flagged)
-        return self._columns[name]
+    def column(self, each: Field) -> _Column:
+        if each.name not in self._columns:
+            has_names = each.kind in ("category", "text")
+            self._columns[each.name] = _Column(self.values[each.name], ~self.is_flagged, has_names)
+        return self._columns[each.name]
 
     def own(self, fields: Sequence[Field], values: Values, row: int) -> Own:
         """The shortest rule for one row, by its most unusual fields in order: of those that cover
@@ -120,7 +121,7 @@ class Reference:
 
     def _single(self, each: Field, value: Any) -> _Single | None:
         """What one attribute says of a value, so that it covers few inliers."""
-        column = self.column(each.name)
+        column = self.column(each)
         if each.kind == "text":
             return column.named(Among(each.name, (), missing=True), None) if value is None else None
         if each.kind == "category":
@@ -158,27 +159,23 @@ class _Single:
 class _Column:
     """The inliers in the order of their values, those without one at the end."""
 
-    def __init__(self, array: NDArray[Any], is_inlier: NDArray[np.bool_]) -> None:
-        self.array, inliers = array, np.flatnonzero(is_inlier)
-        if array.dtype.kind == "O" and any(isinstance(v, str | bool) for v in array.tolist()):
-            place: dict[Any, int] = {}
-            keys = [place.setdefault(v, len(place)) for v in array[inliers].tolist()]
-            self._place, codes = place, np.array(keys, dtype=np.float64)
-        elif array.dtype.kind == "O" and all(v is None for v in array.tolist()):
-            self._place, codes = {None: 0}, np.zeros(len(inliers))
+    def __init__(self, array: NDArray[Any], is_inlier: NDArray[np.bool_], has_names: bool) -> None:
+        inliers = np.flatnonzero(is_inlier)
+        self._place: dict[Any, int] = {}
+        if has_names:
+            listed = array[inliers].tolist()
+            keys = [self._place.setdefault(v, len(self._place)) for v in listed]
+            codes = np.array(keys, dtype=np.float64)
         else:
-            self._place, codes = {}, as_floats(array[inliers])
+            codes = as_floats(array[inliers])
         self._order = inliers[np.argsort(codes, kind="stable")]
         self._sorted = np.sort(codes)
         self._n = int(np.count_nonzero(~np.isnan(codes)))
 
     def named(self, clause: Clause, value: Any) -> _Single:
-        code = float(self._place.get(value, -1)) if self._place else _number(value)
-        if np.isnan(code):
-            return _Single(clause, len(self._sorted) - self._n, self._order, self._n)
-        known = self._sorted[: self._n]
-        start = int(np.searchsorted(known, code))
-        stop = int(np.searchsorted(known, code, "right"))
+        code = float(self._place.get(value, -1))
+        start = int(np.searchsorted(self._sorted, code))
+        stop = int(np.searchsorted(self._sorted, code, "right"))
         return _Single(clause, stop - start, self._order, start)
 
     def bounded(self, each: Field, value: Any) -> _Single:
@@ -203,10 +200,6 @@ class _Column:
         return _Single(_beyond(each, -np.inf, high), upto, self._order, 0)
 
 
-def math_of(value: Any) -> float:
-    return float(as_floats(np.array([value], dtype=object))[0])
-
-
 def _bound(low: float, high: float, is_time: bool) -> float:
     """A bound with low on the one side (or at it) and high on the other."""
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -219,7 +212,8 @@ def _beyond(each: Field, low: float, high: float) -> Clause:
         return Interval(each.name, low, high, False, each.is_whole)
     if np.isfinite(low):
         return Period(each.name, after=np.datetime64(int(low), "us"))
-    return Period(each.name, until=np.datetime64(int(high), "us")) if np.isfinite(high) else Period(
-        each.name
+    return (
+        Period(each.name, until=np.datetime64(int(high), "us"))
+        if np.isfinite(high)
+        else Period(each.name)
     )
-

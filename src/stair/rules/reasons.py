@@ -200,12 +200,14 @@ class Reasons(Sequence[Reason]):
         among those that are told of, and which they are."""
         decided = self.numbers[self.told]
         order = np.argsort(decided, kind="stable")
-        starts = np.flatnonzero(np.append(True, np.diff(decided[order]) != 0)[: len(order)])
+        if not len(order):
+            return
+        starts = np.flatnonzero(np.append(True, np.diff(decided[order]) != 0))
         for start, stop in zip(starts, [*starts[1:], len(order)], strict=True):
             place = order[start:stop]
             yield int(decided[place[0]]), place, self.told[place]
 
-    # How unusual rows are ---------------------------------------------------------------------------
+    # How unusual rows are -------------------------------------------------------------------------
 
     @cached_property
     def _fields(self) -> list[Field]:
@@ -247,7 +249,7 @@ class Reasons(Sequence[Reason]):
         habit = usual.fields[name]
         return habit.figures, habit.places(_as_asked(each, self.values[name][rows])).tolist()
 
-    # Sentences --------------------------------------------------------------------------------------
+    # Sentences ------------------------------------------------------------------------------------
 
     def _group_in_words(self, place: NDArray[np.intp], rows: NDArray[np.intp]) -> list[str]:
         number = int(self.numbers[rows[0]])
@@ -263,8 +265,7 @@ class Reasons(Sequence[Reason]):
         if not columns:
             return [f"{head}it covers all.{more}" for more in also]
         return [
-            f"{head}{'; '.join(parts)}.{more}"
-            for *parts, more in zip(*columns, also, strict=True)
+            f"{head}{'; '.join(parts)}.{more}" for *parts, more in zip(*columns, also, strict=True)
         ]
 
     def _bare(self, row: int, also: str) -> str:
@@ -324,7 +325,7 @@ class Reasons(Sequence[Reason]):
             texts.append(text)
         return texts
 
-    # JSON -------------------------------------------------------------------------------------------
+    # JSON -----------------------------------------------------------------------------------------
 
     def _group_as_json(self, place: NDArray[np.intp], rows: NDArray[np.intp]) -> list[str]:
         number = int(self.numbers[rows[0]])
@@ -332,7 +333,11 @@ class Reasons(Sequence[Reason]):
         rule = self.rules[number - 1] if decides else None
         label = json.dumps(self.rules.default if not number else self.rules[number - 1].label)
         columns = [self._clause_as_json(c, rows) for c in (rule.clauses if rule else ())]
-        met = [", ".join(parts) for parts in zip(*columns, strict=True)] if columns else [""] * len(rows)
+        met = (
+            [", ".join(parts) for parts in zip(*columns, strict=True)]
+            if columns
+            else [""] * len(rows)
+        )
         unusual = self._unusual_as_json(place, rows)
         owns = [
             f', "own": {json.dumps(own_to_dict(own), ensure_ascii=False)}'
@@ -353,7 +358,9 @@ class Reasons(Sequence[Reason]):
     def _values_as_json(self, name: str, rows: NDArray[np.intp], more: str = "") -> list[str]:
         figures, places = self._figures(name, rows)
         ends = [
-            f'{more}, "side": "{f.side}", "share": {json.dumps(f.share)}}}' if f.side else more + "}"
+            f'{more}, "side": "{f.side}", "share": {json.dumps(f.share)}}}'
+            if f.side
+            else more + "}"
             for f in figures
         ]
         start = f'{{"feature": {json.dumps(name, ensure_ascii=False)}, "value": '
@@ -372,7 +379,7 @@ class Reasons(Sequence[Reason]):
                     found[at].append(text)
         return [", ".join(parts) for parts in found]
 
-    # One row ----------------------------------------------------------------------------------------
+    # One row --------------------------------------------------------------------------------------
 
     @cached_property
     def _place_of(self) -> dict[int, int]:
@@ -390,7 +397,8 @@ class Reasons(Sequence[Reason]):
         clauses = self.rules[number - 1].clauses if decides else ()
         traits = tuple(self._trait(c.feature, row, c) for c in clauses)
         unusual = tuple(
-            self._trait(self._fields[k].name, row) for k in self.order[place][:NAMED].tolist()
+            self._trait(self._fields[k].name, row)
+            for k in self.order[place][:NAMED].tolist()
             if k >= 0
         )
         (words,) = self._group_in_words(at, one)

@@ -61,7 +61,9 @@ class Figure:
         if not self.side:
             return ""
         if self.side == "equal":
-            return f"no {who.removesuffix('s')} has it" if not self.share else _about(self.share, who)
+            return (
+                f"no {who.removesuffix('s')} has it" if not self.share else _about(self.share, who)
+            )
         if self.share >= 1:
             return f"{self.side} all {who}"
         return f"{self.side} {_at_least(self.share)} of {who}"
@@ -116,10 +118,10 @@ class Spread:
         counts = [(b, self.n - u) for b, u in zip(self.below, self.upto, strict=True)]
         between = zip((0, *self.upto), (*(self.n - b for b in self.below), 0), strict=True)
         places = [*chain.from_iterable(zip(between, counts, strict=False)), (self.n, 0)]
-        found = [self._figure(under, over, k) for k, (under, over) in enumerate(places)]
+        found = [self._figure(under, over) for under, over in places]
         return (*found, _share(self.missing, self.n + self.missing))
 
-    def _figure(self, under: int, over: int, place: int) -> Figure:
+    def _figure(self, under: int, over: int) -> Figure:
         """Where so many inliers at least are smaller, and so many larger."""
         if not self.n:
             return NOTHING

@@ -18,7 +18,8 @@ from markdown_it import MarkdownIt
 from export_cases import LOTS, SOME, Case, as_older, cases
 from stair import StairError
 from stair.export import Rulebook, from_json, to_json, to_markdown, to_sentences
-from stair.export.kinds import KINDS, json_schema
+from stair.export.answers import schema
+from stair.export.kinds import KINDS
 from stair.export.sentences import one_line, verdict
 from stair.export.text import fit, percent, score_in_words
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
@@ -26,7 +27,7 @@ from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from stair.summary import summarize
 
-SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema()))
+SCHEMA = jsonschema.Draft202012Validator(json.loads(schema()))
 
 
 @LOTS
@@ -41,7 +42,7 @@ def test_json_reads_back_to_equal_rules(case: Case) -> None:
 
 
 def test_the_schema_is_itself_valid() -> None:
-    jsonschema.Draft202012Validator.check_schema(json.loads(json_schema()))
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema()))
 
 
 @pytest.mark.parametrize("method", ["stair", "local"])
@@ -169,7 +170,7 @@ def test_a_sentence_is_one_line(case: Case) -> None:
     """Whatever line breaks are in names, values and labels."""
     partitions = len(case.rules.routing.partitions)
     lines = to_sentences(case.rules).splitlines()
-    assert len(lines) == len(case.rules) + partitions + 1
+    assert len(lines) == len(case.rules) + len(case.rules.exceptions) + partitions + 1
 
 
 def test_nothing_in_a_rules_file_is_believed() -> None:
@@ -208,7 +209,7 @@ DAMAGES = [
     ('"method": "stair"', '"method": 3', "the fact 'method' cannot be 3"),
     ('"columns": [', '"colums": [', "'columns' is missing"),
     ('"version": 3', '"version": 1', "'columns' is not known"),
-    ('"version": 3', '"version": 2', "'id' is not known"),
+    ('"version": 3', '"version": 2', "'usual' is not known"),
     ('"status": "candidate"', '"status": "active"', "is none of candidate, accepted, retired"),
     ('"status": "candidate"', '"status": "candidate", "until": "May 2"', "expected a day"),
     ('"status": "candidate"', '"status": "candidate", "since": "2026-02-30"', "expected a day"),

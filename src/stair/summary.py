@@ -33,8 +33,7 @@ from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import count
-from stair.rules.groups import groups_of
-from stair.rules.match import first_covering
+from stair.rules.groups import groups_of_matches
 from stair.rules.rule_set import with_usual
 from stair.scale.coding import Coded
 from stair.scale.rules import Learned as LargeLearned
@@ -193,10 +192,10 @@ def summary_of(
     codes, values = given.codes, given.values
     rules = with_usual(learned.rules, values, codes)
     positive = given.verdict.positive
-    covered = rules.covers(values)
-    predicted = classes_of(rules, first_covering(covered))
-    groups = groups_of(covered, codes)
-    counted = count(rules, values, codes, covered=covered)
+    matches = rules.matches(values)
+    predicted = classes_of(rules, matches.numbers)
+    groups = groups_of_matches(matches, codes)
+    counted = count(rules, values, codes, matches=matches)
     kinds, negative = learned.kinds, given.verdict.negative
     if not kinds and negative is not None and settings["method"] == "distilled":
         kinds = kinds_of(counted, negative, settings["min_score"])
@@ -219,6 +218,7 @@ def summary_of(
         rules=rules,
         evidence=evidence,
         rest=counted.rest,
+        exceptions=counted.of_exceptions(),
         method=settings["method"],
         score=Score(score),
         min_score=settings["min_score"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,21 +33,30 @@ class Rulebook(Endings):
 
     It predicts, explains and exports as the summary that was saved; the rules know their counts.
     `kept` are all rules of the file, and `records` what is kept of each; `rules` are those in
-    force: a retired rule covers nothing.
+    force: a retired rule covers nothing, and a retired exception takes nothing.
     """
 
     kept: RuleSet
     facts: dict[str, Any]
     notes: tuple[str, ...] = ()
     records: tuple[Record, ...] = ()
+    exception_records: tuple[Record, ...] = ()
     rules: RuleSet = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.records:
             made = new_records(self.kept.rules, self.source, self.kept.totals)
             object.__setattr__(self, "records", made)
+        if not self.exception_records:
+            ids = (record.id for record in self.records)
+            made = new_records(self.kept.exceptions, self.source, self.kept.totals, ids)
+            object.__setattr__(self, "exception_records", made)
         has_all = len(self.in_force) == len(self.kept)
         rules = self.kept if has_all else self.kept.with_rules(self.in_force)
+        pairs = zip(self.kept.exceptions, self.exception_records, strict=True)
+        exceptions = tuple(rule for rule, record in pairs if record.status != "retired")
+        if len(exceptions) < len(rules.exceptions):
+            rules = replace(rules, exceptions=exceptions)
         object.__setattr__(self, "rules", rules)
 
     @property
@@ -114,7 +123,7 @@ class Rulebook(Endings):
 def to_json(summary: Findings | Rulebook) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
     if isinstance(summary, Rulebook):
-        return document_of(summary.kept, summary.facts, summary.records)
+        return document_of(summary.kept, summary.facts, summary.records, summary.exception_records)
     return document_of(summary.rules, _facts(summary))
 
 
@@ -196,11 +205,11 @@ def from_json(text: str, source: str = "the rules") -> Rulebook:
             f"to {VERSION}; install a newer stair or save the rules again"
         )
     try:
-        rules, facts, records = read_rules(document, int(version))
+        rules, facts, records, of_exceptions = read_rules(document, int(version))
     except ValueError as error:
         raise StairError(f"{source} is damaged ({error}); save the rules again") from None
     notes = (f"{source} is of an older stair and {_OLDER[version]}",) if version < VERSION else ()
-    return Rulebook(rules, facts, notes, records)
+    return Rulebook(rules, facts, notes, records, of_exceptions)
 
 
 def load(path: str | Path) -> Rulebook:

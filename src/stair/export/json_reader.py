@@ -12,7 +12,7 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
@@ -89,16 +89,19 @@ def _check_depth(document: object) -> None:
         ]
 
 
-def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, tuple[Record, ...]]:
-    """The rules, the facts about them and a record for each; in the first version types are told
-    from the rules, and before the third there are no records."""
+Records: TypeAlias = tuple[Record, ...]
+
+
+def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, Records, Records]:
+    """The rules, the facts about them and a record for each rule and each exception; in the first
+    version types are told from the rules, and before the third there are no records."""
     routing = ("assigned", "routed", "space", "partitions")
     has_routing = any(key in document for key in routing)
     _check_keys(
         document,
         ("format", "version", "facts", "classes", "outlier", "default", "totals", "fields", "rules",
          *(("columns",) if version > 1 else ()), *(routing if has_routing else ())),
-        ("usual",) if version > 2 else (),
+        ("exceptions", "usual") if version > 2 else (),
     )  # fmt: skip
     facts = _facts(document["facts"])
     classes = _unique(_list(document["classes"], _scalar), "class")
@@ -108,6 +111,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, tuple[R
     _unique([field.name for field in fields], "field")
     columns = _unique(_list(document.get("columns", []), _text), "column")
     rules = _list(document["rules"], lambda given: _rule(given, classes, version))
+    exceptions = _list(document.get("exceptions", []), lambda each: _rule(each, classes, version))
     totals = _list(document["totals"], _amount)
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
@@ -118,6 +122,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, tuple[R
         None if outlier is None else _label(outlier, classes),
         _routing(document, len(rules)) if has_routing else NO_ROUTING,
     )  # fmt: skip
+    found = _with_exceptions(found, exceptions)
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
@@ -127,9 +132,21 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, tuple[R
         usual = read_usual(given, known, _whole_amount, _plain_number, _category)
         found = replace(found, usual=usual)
     if version < 3:
-        return found, facts, new_records(rules, str(facts.get("source", "")), totals)
-    records = _list(document["rules"], lambda given: _record(_mapping(given), len(classes)))
-    return found, facts, _named(records, rules)
+        return found, facts, new_records(rules, str(facts.get("source", "")), totals), ()
+    listed = [document["rules"], document.get("exceptions", [])]
+    records = [_record(_mapping(each), len(classes)) for of in listed for each in cast(Any, of)]
+    named = _named(records, [*rules, *exceptions])
+    return found, facts, named[: len(rules)], named[len(rules) :]
+
+
+def _with_exceptions(rules: RuleSet, exceptions: Sequence[Rule]) -> RuleSet:
+    if exceptions and rules.default == rules.positive:
+        raise ValueError("rows without a rule are outliers, so that there is no exception to them")
+    for rule in exceptions:
+        if rule.label != rules.default:
+            raise ValueError(f"an exception gives the label {shown(rule.label)}, and not that of "
+                             "rows without a rule")  # fmt: skip
+    return replace(rules, exceptions=tuple(exceptions))
 
 
 def _facts(given: object) -> Mapped:
@@ -176,7 +193,7 @@ def _field(given: object, version: int) -> Field:
 
 def _with_types(rules: RuleSet) -> RuleSet:
     """Files of the first version do not say of which types the values were."""
-    clauses = [clause for rule in rules.rules for clause in rule.clauses]
+    clauses = [*rules.clauses]
     categories = (d for d in rules.routing.space.dimensions if d.kind == "category")
     clauses += [Among(dimension.feature, dimension.values) for dimension in categories]
     told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
@@ -334,7 +351,7 @@ _CLAUSES: Final[dict[str, Callable[[Mapped, str], Clause]]] = {
 def _check_clauses(rules: RuleSet) -> None:
     """Whether each clause, and each dimension of a distance, is about a field of its own kind."""
     fields = {field.name: field for field in rules.schema.fields}
-    for clause in (clause for rule in rules.rules for clause in rule.clauses):
+    for clause in rules.clauses:
         field = fields.get(clause.feature)
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")

@@ -22,14 +22,23 @@ FORMAT: Final = "stair-rules"
 VERSION: Final = 3
 
 
-def document_of(rules: RuleSet, facts: Mapping[str, object], records: Sequence[Record] = ()) -> str:
-    """Rules with the fields they speak of, the facts about them, and a record for each; without
-    any they are candidates that were just learned.
+def document_of(
+    rules: RuleSet,
+    facts: Mapping[str, object],
+    records: Sequence[Record] = (),
+    exception_records: Sequence[Record] = (),
+) -> str:
+    """Rules with the fields they speak of, the facts about them, and a record for each rule and
+    each exception; without any they are candidates that were just learned.
 
     Made to be kept under version control: the order is stable, each rule has lines of its own,
     and what is said of one rule stands in no other place.
     """
-    records = records or new_records(rules.rules, str(facts.get("source", "")), rules.totals)
+    source = str(facts.get("source", ""))
+    records = records or new_records(rules.rules, source, rules.totals)
+    exception_records = exception_records or new_records(
+        rules.exceptions, source, rules.totals, (record.id for record in records)
+    )
     document: dict[str, str] = {
         "format": _line(FORMAT),
         "version": _line(VERSION),
@@ -44,6 +53,8 @@ def document_of(rules: RuleSet, facts: Mapping[str, object], records: Sequence[R
         "columns": _line(list(rules.schema.columns)),
         "rules": _list(map(_rule_in_lines, rules.rules, records)),
     }
+    if rules.exceptions:
+        document["exceptions"] = _list(map(_rule_in_lines, rules.exceptions, exception_records))
     if rules.routing:
         routing = _routing_to_json(rules.routing)
         document |= {key: _line(value) for key, value in routing.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, overload
 
@@ -28,7 +28,7 @@ from stair.rules.clauses import (
     name_in_words,
     reason,
 )
-from stair.rules.match import first_match
+from stair.rules.match import first_covering
 from stair.rules.schema import Field, Values
 from stair.rules.usual import NOTHING, Figure, as_floats
 
@@ -67,7 +67,7 @@ class Reason:
     of that rule with the row's values. `unusual` are the attributes in which the row is most
     unusual, the most unusual first, whether a clause names them or not. `own` is what sets a
     flagged row apart that no rule covers, None where nobody looked for it. `who` is what shares are
-    of: inliers.
+    of: inliers. An `exception` (from 1) takes the row from the rule that it `would_be` covered by.
     """
 
     label: Label
@@ -79,6 +79,8 @@ class Reason:
     unusual: tuple[Trait, ...] = ()
     own: Own | None = None
     who: str = "inliers"
+    exception: int | None = None
+    would_be: int | None = None
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -99,6 +101,8 @@ class Reason:
             found["unusual"] = [trait.to_dict() for trait in self.unusual]
         if self.own is not None:
             found["own"] = own_to_dict(self.own)
+        if self.exception is not None:
+            found |= {"exception": self.exception, "would_be": self.would_be}
         return found
 
     def __str__(self) -> str:
@@ -132,6 +136,8 @@ class Reasons(Sequence[Reason]):
     labels: NDArray[Any]
     told: NDArray[np.intp]
     is_covered: NDArray[np.bool_]  # by a rule for outliers
+    # Rows that an exception takes from a rule: the number of that rule, and of the exception.
+    lifts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     owns: Mapping[int, Own] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -161,6 +167,8 @@ class Reasons(Sequence[Reason]):
     def words(self) -> list[str]:
         """Each reason as a sentence."""
         found = self._plain(self._words_of_others)
+        for row in self.lifts:
+            found[row] = self._lifted_in_words(row)
         for _, place, rows in self._groups():
             texts = self._group_in_words(place, rows)
             for row, text in zip(rows.tolist(), texts, strict=True):
@@ -171,6 +179,8 @@ class Reasons(Sequence[Reason]):
     def documents(self) -> list[str]:
         """Each reason as JSON."""
         found = self._plain(self._document_of_others)
+        for row in self.lifts:
+            found[row] = self._lifted_as_json(row)
         for _, place, rows in self._groups():
             texts = self._group_as_json(place, rows)
             for row, text in zip(rows.tolist(), texts, strict=True):
@@ -194,6 +204,21 @@ class Reasons(Sequence[Reason]):
 
     def _document_of_others(self, number: int, label: Any) -> str:
         return json.dumps({"label": label, "flagged": False, "rule": number or None})
+
+    def _lifted_in_words(self, row: int) -> str:
+        rule, exception = self.lifts[row]
+        other = self.rules.label_name(self.rules[rule - 1].label)
+        why = self.rules.exceptions[exception - 1].in_words()
+        name = _named(self.rules.label_name(self.rules.default))
+        article = "an" if other[:1] in "aeiouAEIOU" else "a"
+        start = f"{name}: would be {article} {other} by rule {rule}"
+        return f"{start}, but exception {exception} covers it: {why}."
+
+    def _lifted_as_json(self, row: int) -> str:
+        rule, exception = self.lifts[row]
+        found = {"label": self._labels_by_number[self.numbers[row]], "flagged": False,
+                 "rule": int(self.numbers[row]) or None}  # fmt: skip
+        return json.dumps({**found, "exception": exception, "would_be": rule})
 
     def _groups(self) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.intp]]]:
         """The rows that are told of, by the rule that decides them: its number, where they stand
@@ -389,6 +414,10 @@ class Reasons(Sequence[Reason]):
         number, label = int(self.numbers[row]), self.labels[row]
         label = label.item() if isinstance(label, np.generic) else label
         place, name = self._place_of.get(row), self.rules.label_name(label)
+        if row in self.lifts:
+            would_be, exception = self.lifts[row]
+            return Reason(label, name, False, number or None, self._lifted_in_words(row),
+                          who=self.who, exception=exception, would_be=would_be)  # fmt: skip
         if place is None:
             words = self._words_of_others(number, label)
             return Reason(label, name, False, number or None, words, who=self.who)
@@ -425,18 +454,25 @@ def reasons_of(
     """The reasons of all rows. `flagged` says which of them somebody else calls outliers, by
     default those that the rules do; with rows to hold them against, each of those that no rule
     covers gets a rule of its own."""
-    numbers = np.full(values.n_rows, -1, dtype=np.intp)
-    for own, rows, here in rules.parts(values):
-        found = first_match(rules.rules[own.start : own.stop], here.__getitem__, here.n_rows)
-        numbers[rows] = np.where(found >= 0, found + own.start, -1)
+    lifts: dict[int, tuple[int, int]] = {}
+    if rules.exceptions:
+        matches = rules.matches(values)
+        numbers, would_be, by = matches.numbers, matches.would_be, first_covering(matches.lifted)
+        lifts = {
+            k: (int(would_be[k]) + 1, int(by[k]) + 1) for k in np.flatnonzero(by >= 0).tolist()
+        }
+    else:
+        numbers = rules.assign(values)
     labels = rules.labels_of(numbers)
     tells = [rule.label != rules.default if rules.positive is None else rule.label == rules.positive
              for rule in rules]  # fmt: skip
     if rules.positive is None and not any(tells):
         tells = [True] * len(rules)
     is_covered = np.array([*tells, False], dtype=np.bool_)[numbers]
-    told = np.flatnonzero(is_covered if flagged is None else is_covered | flagged)
-    reasons = Reasons(rules, values, numbers + 1, labels, told, is_covered)
+    is_told = is_covered.copy() if flagged is None else is_covered | flagged
+    is_told[list(lifts)] = False  # a person has said why they are none
+    told = np.flatnonzero(is_told)
+    reasons = Reasons(rules, values, numbers + 1, labels, told, is_covered, lifts)
     if reference is None or flagged is None:
         return reasons
     fields, owns = reasons._fields or list(rules.schema.fields), {}
@@ -444,7 +480,7 @@ def reasons_of(
         if not is_covered[row]:
             order = reasons.order[place].tolist() if reasons._fields else range(len(fields))
             owns[row] = reference.own([fields[k] for k in order if k >= 0], values, row)
-    return Reasons(rules, values, numbers + 1, labels, told, is_covered, owns)
+    return replace(reasons, owns=owns)
 
 
 # Values in words ----------------------------------------------------------------------------------

@@ -192,7 +192,7 @@ class Spread:
             nearer = np.concatenate([way[:, 1:], np.zeros((len(x), 1))], axis=1)
             with np.errstate(all="ignore"):
                 found += np.where(way > 0, 1 - nearer / way, 0.0).sum(axis=1)
-        return found + _cuts_within((away == 0).sum(axis=1) + 1.0)
+        return np.asarray(found + _cuts_within((away == 0).sum(axis=1) + 1.0))
 
 
 def _cuts_within(n: Any) -> Floats:

@@ -192,14 +192,16 @@ class Spread:
             nearer = np.concatenate([way[:, 1:], np.zeros((len(x), 1))], axis=1)
             with np.errstate(all="ignore"):
                 found += np.where(way > 0, 1 - nearer / way, 0.0).sum(axis=1)
-        return np.asarray(found + _cuts_within((away == 0).sum(axis=1) + 1.0))
+        whole: Floats = found + _cuts_within((away == 0).sum(axis=1) + 1.0)
+        return whole
 
 
 def _cuts_within(n: Any) -> Floats:
     """The cuts that it would take on average to tell n rows apart."""
     n = np.maximum(np.asarray(n, dtype=np.float64), 1.0)
     many = 2 * (np.log(np.maximum(n - 1, 1)) + np.euler_gamma) - 2 * (n - 1) / n
-    return np.where(n > 2, many, n - 1)
+    found: Floats = np.where(n > 2, many, n - 1)
+    return found
 
 
 def _named_surprise(n_such: int, n_rarer: int, n: int) -> float:

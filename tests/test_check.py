@@ -123,7 +123,7 @@ def test_at_most_one_of_twenty_unchanged_batches_raises_an_alarm(precision: floa
             hits = rng.binomial(then, looked), rng.binomial(now, precision)
             standings.append(_standing((int(hits[0]), then), (int(hits[1]), now)))
         alarms += any(each.is_alarm for each in judged(standings, [""]))
-    assert alarms <= 50
+    assert alarms <= 50, alarms
 
 
 @pytest.mark.parametrize("rows", [30, 60])

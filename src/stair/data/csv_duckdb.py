@@ -167,8 +167,8 @@ def _shape(path: Path, layout: Layout) -> _Shape:
     with which DuckDB is slow beyond measure.
     """
     separator = layout.separator
-    if len(layout.header) == 1 or separator not in ",;\t|":
-        raise Unsure("one column, or an unusual separator")
+    if len(layout.header) == 1:
+        raise Unsure("one column")
     if len(layout.header) > _WIDEST:
         raise Unsure("too many columns")
     mark = separator.encode()

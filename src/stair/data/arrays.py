@@ -205,7 +205,7 @@ def _float(value: Any) -> float:
 
 
 def as_times(values: Sequence[object]) -> Array:
-    moved: list[Any] = []
+    moved: list[object] = []
     for value in values:
         if isinstance(value, np.datetime64):
             moved.append(value.astype(EPOCH_UNIT))
@@ -280,7 +280,7 @@ def arrow_columns(table: object) -> list[Loaded]:
     return [from_series(name, wrapped[:, i]) for i, name in enumerate(names)]
 
 
-def plain_names(data: object) -> tuple[list[str], Any]:
+def plain_names(data: object) -> tuple[list[str], object]:
     """Names as text, and the table with names that narwhals takes: it stops at duplicates."""
     import narwhals as nw
 

@@ -51,7 +51,7 @@ class Opened:
     names: list[str]
     load: Callable[[list[int]], list[Loaded]]
     """The columns at these places."""
-    rows: Callable[[], Iterator[Sequence[Any]]]
+    rows: Callable[[], Iterator[Sequence[object]]]
     """The rows with the values that are in the source, before they become those of a Frame."""
     notes: list[str] = field(default_factory=list)
     empty: str = "has no rows"

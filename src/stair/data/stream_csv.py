@@ -10,12 +10,15 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stair.data.reading import opened_file
 from stair.data.values import MISSING, typed
 from stair.data.zones import SEVERAL, in_common, known_zone
 from stair.errors import StairError
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SPACE: Final = r" \t\n\r\f\v"
 _WHOLE: Final = r"[+-]?(0|[1-9][0-9]*)"
@@ -31,7 +34,9 @@ FIRST: Final = 2048  # lines by which it is guessed what all are to be tested fo
 TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
 
 
-def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str], dict[int, str]]:
+def csv_query(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str]
+) -> tuple[str, list[str], dict[int, str]]:
     """A query for the rows of these files with typed columns, the names of its columns, and the
     zones of times by their place."""
     names, separator = _layout(paths)

@@ -142,7 +142,7 @@ def count_block(
     codes = [np.ascontiguousarray(column) for column in block.codes]
     flat = into.reshape(-1)
 
-    def route(k: int) -> Any:
+    def route(k: int) -> object:
         return _compiled.route(codes, block.labels, *paths[:-1], per_slot, bounds[k], bounds[k + 1])
 
     parts = _shared(pool, route, range(n_parts))

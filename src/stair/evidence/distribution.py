@@ -135,7 +135,7 @@ class _Rows:
 
     def among(self, clause: Among) -> _Named:
         del clause
-        rows: dict[Any, Counts] = {}
+        rows: dict[object, Counts] = {}
         missing = np.zeros(self._n_classes, dtype=np.int64)
         for c in range(self._n_classes):
             for value, n in Counter(self._array[self._codes == c].tolist()).items():
@@ -351,7 +351,7 @@ class _Named:
     """Values that have names: categories, or a text with and without a term."""
 
     def __init__(
-        self, rows: dict[Any, Counts], missing: Counts, names: Mapping[Any, str] | None = None
+        self, rows: dict[Any, Counts], missing: Counts, names: Mapping[object, str] | None = None
     ) -> None:
         """`names` say what values are called that stand for others: they keep their order."""
         self._rows = rows
@@ -429,7 +429,7 @@ def _are_whole(values: Array) -> bool:
 
 def _distinct(classes: Sequence[Ranked]) -> list[Any]:
     """The distinct values in order where there are few, else none."""
-    found: set[Any] = set()
+    found: set[object] = set()
     for x in (each.values for each in classes):
         here = 0
         while here < x.size:

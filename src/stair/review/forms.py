@@ -217,7 +217,7 @@ def _step(values: Array) -> str:
 
 def _categories(clause: Among, values: Array) -> list[tuple[Any, int]]:
     """The values of a column and those of its clause, the commonest first."""
-    counts: dict[Any, int] = dict.fromkeys(clause.values, 0)
+    counts: dict[object, int] = dict.fromkeys(clause.values, 0)
     for value in values.tolist():
         if value is not None and value == value:
             counts[value] = counts.get(value, 0) + 1

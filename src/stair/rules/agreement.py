@@ -41,7 +41,7 @@ def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> 
     return np.array(listed, dtype=object if is_mixed else None)[places]
 
 
-def _rows(rules: RuleSet, new: Any) -> Any:
+def _rows(rules: RuleSet, new: Any) -> object:
     """New rows: those of a file, and those of an array by the names of its columns."""
     columns = rules.schema.columns
     if isinstance(new, str | Path):
@@ -60,9 +60,9 @@ Scores: TypeAlias = float | dict[Any, float]
 class Score(float):
     """The score on the rows that were learned from; called with other rows, the score on those."""
 
-    _on: Callable[[Any, Any], Scores] | None
+    _on: Callable[[object, object], Scores] | None
 
-    def __new__(cls, value: float, on: Callable[[Any, Any], Scores] | None = None) -> Score:
+    def __new__(cls, value: float, on: Callable[[object, object], Scores] | None = None) -> Score:
         score = super().__new__(cls, value)
         score._on = on
         return score

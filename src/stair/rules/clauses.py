@@ -510,7 +510,7 @@ class Among(_OnOneField):
     def cells(clauses: Sequence[Among], values: Array) -> Cells:
         """Each value by its place in the list of all values that any clause names."""
         named = sorted({v for c in clauses for v in c.values}, key=value_order)
-        place: dict[Any, int] = {v: k for k, v in enumerate(named)}
+        place: dict[object, int] = {v: k for k, v in enumerate(named)}
         other, missing = len(named), len(named) + 1
         array = np.asarray(values)
         if array.dtype.kind == "f" and named and all(map(_is_exact_double, named)):

@@ -160,7 +160,7 @@ def space_of(
     for name, kind in features:
         if kind == "category":
             listed = [v for v in column(name).tolist() if v is not None]
-            counts: dict[Any, int] = {}
+            counts: dict[object, int] = {}
             for value in listed:
                 counts[value] = counts.get(value, 0) + 1
             common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]

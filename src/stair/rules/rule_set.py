@@ -528,7 +528,7 @@ def rule_set_of(
     return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
 
 
-def one_row(row: object, schema: Schema) -> Any:
+def one_row(row: object, schema: Schema) -> object:
     """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
     if isinstance(row, Values):
         return row
@@ -562,5 +562,5 @@ def _a(name: str) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value

@@ -52,7 +52,7 @@ class Coding:
 
     fields: tuple[Field, ...]
     columns: tuple[Column, ...]
-    edges: tuple[tuple[Any, ...], ...]
+    edges: tuple[tuple[object, ...], ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def make_coding(
 ) -> Coding:
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
-    edges: list[tuple[Any, ...]] = []
+    edges: list[tuple[object, ...]] = []
     for attribute, field in zip(Schema(tuple(fields)).attributes, fields, strict=True):
         column, bounds = _column(
             field, attribute, profiles[field.source], n_bins, lists, time_windows
@@ -94,7 +94,7 @@ def make_coding(
 
 def _column(
     field: Field, attribute: int, profile: Profile, n_bins: int, lists: Lists, time_windows: bool
-) -> tuple[Column, Sequence[Any]]:
+) -> tuple[Column, Sequence[object]]:
     name = field.name
     if field.part == "hour":
         hours = Sketch()
@@ -129,7 +129,7 @@ def _column(
 
 def _named(
     name: str, attribute: int, counts: Mapping[Any, int], lists: Lists
-) -> tuple[Categories, Sequence[Any]]:
+) -> tuple[Categories, Sequence[object]]:
     """Categories, of which those that may not be named share a code, and all of them in order. The
     classes of the rows are not known yet: the most frequent ones are named."""
     ordered = sorted(counts, key=value_order)
@@ -187,7 +187,7 @@ class Coder:
 
     coding: Coding
     label: str
-    stored: tuple[Any, ...]  # the label's different values, as they are stored
+    stored: tuple[object, ...]  # the label's different values, as they are stored
     classes: NDArray[np.int32]  # the class of each of them; −1 is none
 
     def __call__(self, batch: Batch, pool: ThreadPoolExecutor | None = None) -> Block:
@@ -374,12 +374,12 @@ def _networks(raw: Words, part: Part | None) -> Words:
 
 def _words(array: Array) -> Words:
     values = sorted({v for v in array.tolist() if v is not None})
-    place: dict[Any, int] = {v: k for k, v in enumerate(values)}
+    place: dict[object, int] = {v: k for k, v in enumerate(values)}
     codes = [place.get(v, -1) for v in array.tolist()]
     return Words(values, np.array(codes, dtype=np.int64))
 
 
-def _called(field: Field, stored: Sequence[object]) -> list[Any]:
+def _called(field: Field, stored: Sequence[object]) -> list[object]:
     """The values of a category as rules name them."""
     return called(stored, is_time=field.type == "time")
 

@@ -58,7 +58,7 @@ class Cluster:
         with _in_words(self._client):
             return self._result(self._client.compute(work))
 
-    def everywhere(self, work: Callable[[], Any]) -> list[Any]:
+    def everywhere(self, work: Callable[[], object]) -> list[object]:
         """What each worker that is there now makes of a small task; nothing without a cluster."""
         if self._client is None:
             return []
@@ -70,7 +70,7 @@ class Cluster:
             ]
             return list(map(self._result, futures))
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Any) -> object:
         while True:
             try:
                 return future.result(timeout=BEAT)
@@ -83,7 +83,7 @@ class Cluster:
         if self._client.status not in ("running", "connecting"):
             raise ConnectionError("the client is not connected any more")
 
-    def persist(self, works: list[Any]) -> list[Any]:
+    def persist(self, works: list[object]) -> list[object]:
         """The same tasks, whose results stay where they are made."""
         dask = import_module("dask")
 
@@ -93,7 +93,7 @@ class Cluster:
         with _in_words(self._client):
             return list(self._client.persist(works))
 
-    def together(self, kept: list[Any]) -> list[list[Any]]:
+    def together(self, kept: list[object]) -> list[list[object]]:
         """Kept results in groups that lie on one worker: what is made of a group stays there.
 
         One group for each thread of a worker, so that a pass sends as many partial results as
@@ -286,12 +286,12 @@ def code_frame(
 
 
 def _blocks(
-    parts: list[Any], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
-) -> list[Any]:
+    parts: list[object], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
+) -> list[object]:
     """All parts as codes, on the workers: from the shelf where they are there, else made now."""
     dask = import_module("dask")
 
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     if shelf is not None and (left := shelf.left()):
         shared = dask.delayed(shelf, traverse=False)
         held = cluster.persist([dask.delayed(_find_part)(shared, k) for k in left])
@@ -349,7 +349,7 @@ def _reading(source: str) -> Iterator[None]:
 class DaskCounter(RemoteCounter):
     """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
 
-    def __init__(self, blocks: list[Any], plan: Plan, cluster: Cluster) -> None:
+    def __init__(self, blocks: list[object], plan: Plan, cluster: Cluster) -> None:
         self._blocks, self._groups, self._cluster = blocks, cluster.together(blocks), cluster
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
@@ -375,7 +375,7 @@ class DaskCounter(RemoteCounter):
         return drawn
 
 
-def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+def _tree(tasks: list[Any], join: Callable[[list[Any]], object]) -> Any:
     """One task that joins the results of many, a few at a time and in their order."""
     dask = import_module("dask")
 

@@ -137,7 +137,7 @@ class Profile:
         self.n_unreal += int(counts[~real].sum())
         self._add_times(np.repeat(times[real].astype(np.int64), counts[real]))
 
-    def _count_words(self, seen: Mapping[Any, int]) -> None:
+    def _count_words(self, seen: Mapping[object, int]) -> None:
         if self.words is None:
             return
         for value, n in seen.items():
@@ -270,7 +270,7 @@ class Profile:
         return []
 
 
-def called(stored: Sequence[Any], *, is_time: bool) -> list[Any]:
+def called(stored: Sequence[Any], *, is_time: bool) -> list[object]:
     """Numbers, or times in microseconds, as categories: what they are called in a rule."""
     if is_time:
         return [str(np.datetime64(int(tick), "us")) for tick in stored]

@@ -32,7 +32,7 @@ from stair.scale.rows import G, Gathering
 _BLOB = "part int, blob binary"
 
 
-def open_spark(data: object) -> Any:
+def open_spark(data: object) -> object:
     """A Spark DataFrame."""
     if optional("pyspark") is None:
         raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
@@ -136,7 +136,7 @@ def _in_words() -> Iterator[None]:
         raise StairError(f"Spark cannot read the data: {reason(error)}.") from error
 
 
-def _gathered(data: Any, work: Any) -> list[Any]:
+def _gathered(data: Any, work: object) -> list[Any]:
     """What a worker finds out about each partition, in the order of the partitions."""
     with _in_words():
         rows = data.mapInArrow(work, _BLOB).collect()
@@ -147,7 +147,7 @@ def _gathered(data: Any, work: Any) -> list[Any]:
 # --- what workers run -------------------------------------------------------------------------
 
 
-def _blob(found: object) -> Iterator[Any]:
+def _blob(found: object) -> Iterator[object]:
     pyarrow = import_module("pyarrow")
     part = import_module("pyspark").TaskContext.get().partitionId()
     yield pyarrow.RecordBatch.from_arrays(
@@ -213,7 +213,7 @@ class _Drawing:
     def __init__(self, asked: CodeSample | None, starts: list[int], sizes: Sequence[int]) -> None:
         self.asked, self.starts, self.sizes = asked, starts, tuple(sizes)
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Iterator[Any]) -> Iterator[object]:
         if self.asked is None:
             return _blob(sum(batch.num_rows for batch in batches))
         first = self.starts[import_module("pyspark").TaskContext.get().partitionId()]

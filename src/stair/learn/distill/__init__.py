@@ -196,7 +196,7 @@ def _worth_most(
 class _Maker:
     """Clauses and classes as a rule set, everything counted from the rules on all rows."""
 
-    rows: Any
+    rows: object
     classes: NDArray[np.int32]
     weights: NDArray[np.float64] | None
     labels: tuple[Label, ...]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, Truth, exact_numbers
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 from stair.errors import StairError
@@ -173,7 +173,7 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
     return exact_numbers(listed), len(unread)
 
 
-def _number(value: Any, unread: list[object]) -> float | int | None:
+def _number(value: Value, unread: list[object]) -> float | int | None:
     if isinstance(value, Truth):
         return int(value == "true")
     if isinstance(value, str):
@@ -274,7 +274,7 @@ def _as_flag(raw: Array, spelled: Spelling) -> Array:
     return _objects([_truth_or_itself(v) for v in _plain(raw)])
 
 
-def _truth_or_itself(value: Any) -> object:
+def _truth_or_itself(value: Value) -> object:
     if isinstance(value, str):
         value = _TRUTHS.get(value.strip().lower(), _number_or_itself(value))
     return bool(value) if value in (0, 1) and not isinstance(value, str) else value

@@ -14,8 +14,12 @@ from stair.data.text import TextFile
 from stair.data.zones import UTC, zone_of
 from stair.errors import StairError
 
+Value: TypeAlias = Any
+"""A value of a column as Python has it: a number, a text, true or false, a time."""
 Array: TypeAlias = NDArray[Any]
 Integers: TypeAlias = NDArray[np.integer[Any]]
+Unsigned: TypeAlias = NDArray[np.unsignedinteger[Any]]
+DType: TypeAlias = np.dtype[Any]
 Source: TypeAlias = str | os.PathLike[str]
 Loaded: TypeAlias = tuple[Array, str]
 """A column, and what it was before it became plain: "zoned" times (in UTC now; `zones` says

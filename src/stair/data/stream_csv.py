@@ -10,8 +10,9 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from stair.data.frame import Value
 from stair.data.reading import opened_file
 from stair.data.values import MISSING, typed
 from stair.data.zones import SEVERAL, in_common, known_zone
@@ -169,7 +170,7 @@ def _as_instant(text: str) -> str:
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(cell: str, gone: str, guess: str, counts: Sequence[Any]) -> str:
+def _typed(cell: str, gone: str, guess: str, counts: Sequence[Value]) -> str:
     """The column as what all of its values are; as text where they agree on nothing else."""
     n_all, n_gone, n_spaced, *tested = counts
     found = dict(zip(_TESTS[guess], tested, strict=True))

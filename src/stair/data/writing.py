@@ -112,7 +112,7 @@ def _rows(table: Mapping[str, Array]) -> Iterator[Sequence[object]]:
 
 def _values(array: Array) -> list[object]:
     """Python's values; times beyond its calendar as text."""
-    values: list[Any] = array.tolist()
+    values: list[object] = array.tolist()
     if array.dtype.kind == "M" and any(isinstance(value, int) for value in values):
         return [None if v == "NaT" else v for v in np.datetime_as_string(array).tolist()]
     return values

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import from_object, read
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError, no_such_column
 from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
@@ -54,7 +54,7 @@ def _rows(rules: RuleSet, new: Any) -> object:
     return new
 
 
-Scores: TypeAlias = float | dict[Any, float]
+Scores: TypeAlias = float | dict[Value, float]
 
 
 class Score(float):

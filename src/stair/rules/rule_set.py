@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
 from stair.rules.clauses import (
@@ -39,7 +39,7 @@ from stair.rules.matches import Matches
 from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
 
-Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
+Label: TypeAlias = Value
 
 __all__ = [
     "Among",

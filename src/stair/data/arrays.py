@@ -89,7 +89,8 @@ def from_values(values: Sequence[Value]) -> Loaded:
             [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
         )
     if found <= {"int", "float", "real"}:
-        return _spread(absent, exact_numbers(list(map(_number, present)))), ""
+        pairs = zip(values, absent.tolist(), strict=True)
+        return exact_numbers([None if gone else _number(v) for v, gone in pairs]), ""
     if found == {"bool"}:
         truths = np.array(present, dtype=np.bool_)
         return _spread(absent, truths.astype(object) if missing else truths), ""

@@ -15,6 +15,7 @@ from stair.export.endings import Endings, written
 from stair.export.json_reader import parsed, read_rules, shown
 from stair.rules.agreement import predicted_labels
 from stair.rules.document import FORMAT, VERSION, document_of, new_records
+from stair.rules.reasons import Reasons
 from stair.rules.record import Record
 from stair.rules.rule_set import Explanation, RuleSet
 from stair.rules.schema import Field
@@ -102,6 +103,10 @@ class Rulebook(Endings):
     def explain(self, row: object) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
+
+    def reasons(self, X: Any, flagged: Any = None) -> Reasons:
+        """Why each row of a table is flagged, by the rules or by whoever says so with `flagged`."""
+        return self.rules.reasons(X, flagged)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The same file again."""

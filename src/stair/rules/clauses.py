@@ -629,23 +629,25 @@ def side_by_side(texts: Sequence[str]) -> list[str]:
     return [f"({text})" if text.endswith(" or missing") else text for text in texts]
 
 
-def reason(clause: Clause, value: Value) -> str:
-    """The clause with the value that met it: "amount 5200 > 4180"."""
+def reason(clause: Clause, value: Value, note: str = "") -> str:
+    """The clause with the value that met it, and a note about that: "amount 5200 > 4180", or
+    "amount 5200 (above 99% of inliers) > 4180"."""
     name = name_in_words(clause.attribute)
+    note = note and f" ({note})"
     here = clause.value_in_words(value)
     if here is None:
-        return f"{name} is missing" if not isinstance(clause, Mentions) else str(clause)
+        return f"{name} is missing{note}" if not isinstance(clause, Mentions) else str(clause)
     joint = "in" if isinstance(clause, Among) and clause.of else "="
     if isinstance(clause, Among) and clause.values and not clause.negated:
-        return f"{name} {joint} {here}"
+        return f"{name} {joint} {here}{note}"
     if isinstance(clause, Among):
-        return f"{name} {joint} {here}, {_wanted(clause)}"
+        return f"{name} {joint} {here}{note}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
     wanted = _wanted(clause.with_fractions() if has_fraction(value) else clause)
     if wanted == f"= {here}":
-        return f"{name} {wanted}"
-    return f"{name} {here}{',' if wanted.startswith('not') else ''} {wanted}"
+        return f"{name} {wanted}{note}"
+    return f"{name} {here}{note}{',' if wanted.startswith('not') else ''} {wanted}"
 
 
 def objection(clause: Clause, value: Value) -> str:

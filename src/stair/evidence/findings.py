@@ -68,7 +68,7 @@ class Findings:
     exceptions: tuple[RuleEvidence, ...] = ()  # what each exception takes from the rules
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
-    _data: Any = field(default=None, repr=False)
+    _data: object = field(default=None, repr=False)
     _unexplained: NDArray[np.bool_] = field(
         default_factory=lambda: np.empty(0, np.bool_), repr=False
     )

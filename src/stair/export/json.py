@@ -126,7 +126,7 @@ def to_json(summary: Findings | Rulebook) -> str:
     return document_of(summary.rules, _facts(summary))
 
 
-def _facts(summary: Findings) -> dict[str, Any]:
+def _facts(summary: Findings) -> dict[str, object]:
     return {
         "method": summary.method,
         "score": summary.score,
@@ -147,9 +147,9 @@ def _facts(summary: Findings) -> dict[str, Any]:
     }
 
 
-def _holding(summary: Findings) -> dict[str, Any]:
+def _holding(summary: Findings) -> dict[str, object]:
     """Whether the rules hold, how each kind of outlier does, and what one more rule would add."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if summary.check is not None:
         found["holds"] = summary.check.conclusion
         found["held_out_score"] = summary.check.score
@@ -169,9 +169,9 @@ def _holding(summary: Findings) -> dict[str, Any]:
     return found
 
 
-def _labels(summary: Findings) -> dict[str, Any]:
+def _labels(summary: Findings) -> dict[str, object]:
     """How all rules together did, and what the values of the label mean: to judge them again."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     precision, recall = summary.precision, summary.recall
     if math.isfinite(precision) and math.isfinite(recall):
         found |= {"precision": precision, "recall": recall}

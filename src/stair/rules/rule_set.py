@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
 from stair.rules.alone import Reference
@@ -42,7 +42,7 @@ from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
 from stair.rules.usual import Usual, usual_of
 
-Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
+Label: TypeAlias = Value
 
 __all__ = [
     "Among",
@@ -568,7 +568,7 @@ def rule_set_of(
     return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
 
 
-def one_row(row: object, schema: Schema) -> Any:
+def one_row(row: object, schema: Schema) -> object:
     """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
     if isinstance(row, Values):
         return row
@@ -602,5 +602,5 @@ def _a(name: str) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value

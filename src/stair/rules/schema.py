@@ -62,7 +62,7 @@ class Field:
     type: str = ""
     zone: str = ""  # of times that have one: UTC where nothing else is said
     # The values of a category when the rules were learned, None where they are not known.
-    known: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
+    known: tuple[object, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         types = TYPES["time" if self.part in TIME_PARTS else self.kind]
@@ -190,7 +190,7 @@ class Schema:
     def in_order(self) -> list[int]:
         """The places of the fields by name; of an address the narrow networks before the wide."""
 
-        def key(place: int) -> tuple[Any, int]:
+        def key(place: int) -> tuple[object, int]:
             each = self.fields[place]
             if each.part is None or each.part not in NETWORKS:
                 return name_order(each.name), 0
@@ -270,7 +270,7 @@ class Schema:
                 said[f"{words}, as all were when the rules were learned"] = None
         return Values(arrays, frame.n_rows, unread, unseen, said, fractions)
 
-    def _by_place(self, table: Array, fields: Sequence[Field]) -> Any:
+    def _by_place(self, table: Array, fields: Sequence[Field]) -> object:
         """The columns of these fields, by name; the array itself where none is needed."""
         sources = self.sources
         if table.ndim != 2 or table.shape[1] != len(sources):

@@ -62,6 +62,7 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "pmml": (".pmml", ".xml"),
     "great-expectations": (".json", *_PLAIN),
     "soda": (".yml", ".yaml", *_PLAIN),
+    "junit": (".xml",),
     "review": (".db", ".sqlite", ".sqlite3"),
 }
 """The endings that suit each kind of output. A table's are known to `stair.data`."""
@@ -247,6 +248,11 @@ _IN_ASCII: Final = {
 }  # fmt: skip
 
 
+def width() -> int:
+    """How many characters a line has room for."""
+    return shutil.get_terminal_size((80, 24)).columns if speech().isatty() else 80
+
+
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
     """For an encoding that cannot say it: a plain sign that means the same, or an escape."""
     assert isinstance(error, UnicodeEncodeError)
@@ -388,7 +394,7 @@ def _signals() -> Iterator[list[int]]:
     """The signals that ask for an end do it as Ctrl-C does; those that came, in order."""
     received: list[int] = []
 
-    def end(number: int, _: Any) -> None:
+    def end(number: int, _: object) -> None:
         if number == signal.SIGINT and _keepers and _keepers[-1]():
             return
         received.append(number)

@@ -13,7 +13,7 @@ import json
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from stair.data.csv_plain import csv_rows
 from stair.data.databases import PARQUET
@@ -72,8 +72,8 @@ Row = TypeVar("Row")
 
 
 def _paired(
-    name: str, rows: Iterable[Row], own: Iterable[Sequence[Any]]
-) -> Iterator[tuple[Row, Sequence[Any]]]:
+    name: str, rows: Iterable[Row], own: Iterable[Sequence[object]]
+) -> Iterator[tuple[Row, Sequence[object]]]:
     """Each row with what is ours of it; the file must not have changed since it was read."""
     for row, more in zip_longest(rows, own):
         if row is None or more is None:
@@ -81,7 +81,7 @@ def _paired(
         yield row, more
 
 
-def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Generator[Sequence[Any]]:
+def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Generator[Sequence[object]]:
     """The rows as they are in the file. Text has no types: where the new file has, numbers and
     truths are what they were read as, and all else stays text."""
     if was not in TEXT or ending in TEXT:
@@ -116,7 +116,7 @@ def _encoded(path: Source, text: TextFile) -> Iterator[IO[str]]:
 
 
 def _copy_records(
-    file: IO[str], text: TextFile, separator: str, names: list[str], own: Iterable[Sequence[Any]]
+    file: IO[str], text: TextFile, separator: str, names: list[str], own: Iterable[Sequence[object]]
 ) -> None:
     read: list[str] = []
     with csv_rows(text, separator, read) as rows:
@@ -135,7 +135,7 @@ def _without_end(record: str) -> tuple[str, str]:
 
 
 def _copy_objects(
-    file: IO[str], text: TextFile, names: list[str], own: Iterable[Sequence[Any]]
+    file: IO[str], text: TextFile, names: list[str], own: Iterable[Sequence[object]]
 ) -> None:
     with text.lines() as lines:
         filled = (line for line in lines if line.strip())
@@ -150,7 +150,7 @@ def _copy_objects(
 # Parquet -----------------------------------------------------------------------------------------
 
 
-def _copy_parquet(path: Source, source: Path, names: Mapping[str, list[Any]]) -> None:
+def _copy_parquet(path: Source, source: Path, names: Mapping[str, list[object]]) -> None:
     """Row group by row group, with the types and the notes of the file."""
     pyarrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     ours = {name: parquet_of(values) for name, values in names.items()}

@@ -102,7 +102,7 @@ class Endings:
         """The source of functions that label a pandas DataFrame."""
         return written(to_pandas(self.rules), path)
 
-    def pandas_labels(self, frame: Any) -> Any:
+    def pandas_labels(self, frame: object) -> Any:
         """A Series with the label of each row of a pandas DataFrame."""
         return pandas_labels(self.rules, frame)
 
@@ -118,7 +118,7 @@ class Endings:
         """The rules as an ONNX model; needs onnx."""
         return written(to_onnx(self.rules), path)
 
-    def onnx_inputs(self, data: Any) -> dict[str, Any]:
+    def onnx_inputs(self, data: object) -> dict[str, Any]:
         """A table as the ONNX model wants it."""
         return onnx_inputs(self.rules, from_object(data))
 

@@ -21,7 +21,7 @@ from stair.rules.rule_set import Rule
 from stair.summary import Summary
 
 
-def to_remember(summary: Summary) -> dict[str, Any]:
+def to_remember(summary: Summary) -> dict[str, object]:
     """As JSON, to stand beside the rules."""
     found: dict[str, Any] = {"unchecked": summary.unchecked}
     if summary.check is not None:
@@ -81,7 +81,7 @@ def _check(found: Document, n_rules: int, n_kinds: int) -> Check:
     return Check(scores, score, chance, learned, found_again, of_kinds)
 
 
-def _rules(document: Document, rules: Sequence[Any]) -> tuple[Rule, ...]:
+def _rules(document: Document, rules: Sequence[object]) -> tuple[Rule, ...]:
     return from_json(json.dumps({**document, "rules": rules}), "the review").rules.rules
 
 

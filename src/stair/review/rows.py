@@ -199,7 +199,7 @@ class Rows:
                 del self._orders[next(iter(self._orders))]
             return order
 
-    def _rows(self, cells: Any, query: str, values: Sequence[str] = ()) -> NDArray[np.int32]:
+    def _rows(self, cells: object, query: str, values: Sequence[str] = ()) -> NDArray[np.int32]:
         with self._connection.cursor() as cursor:
             cursor.register("cells", cells)
             found = cursor.execute(f"SELECT row FROM cells {query}", list(values))
@@ -222,7 +222,7 @@ def _column(name: str, values: Array, arrays: dict[str, Any]) -> _Column:
     return _Column(name, (name,), (f"CAST({name} AS VARCHAR)",), signs)
 
 
-def _column_of_objects(name: str, values: list[Any], arrays: dict[str, Any]) -> _Column:
+def _column_of_objects(name: str, values: list[Any], arrays: dict[str, object]) -> _Column:
     kind = next((type(value) for value in values if value is not None), str)
     if kind is not str:  # true and false, or whole numbers of up to 64 bits, signed or not
         arrays[name] = pa.array(values, pa.decimal128(20) if kind is int else pa.bool_())

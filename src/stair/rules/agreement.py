@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import from_object, read
+from stair.data.frame import Array, Value
 from stair.errors import StairError, no_such_column
 from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
@@ -30,7 +31,7 @@ def classes_of(rules: RuleSet, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
     return predicted
 
 
-def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: Any) -> NDArray[Any]:
+def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> Array:
     """The label of each row as the label column has it; where a class is several of its values, or
     there was no such column, as inlier and outlier."""
     names = None if codebook is None else codebook.names
@@ -40,7 +41,7 @@ def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: Any) -> NDA
     return np.array(listed, dtype=object if is_mixed else None)[places]
 
 
-def _rows(rules: RuleSet, new: Any) -> Any:
+def _rows(rules: RuleSet, new: Any) -> object:
     """New rows: those of a file, and those of an array by the names of its columns."""
     columns = rules.schema.columns
     if isinstance(new, str | Path):
@@ -53,20 +54,20 @@ def _rows(rules: RuleSet, new: Any) -> Any:
     return new
 
 
-Scores: TypeAlias = float | dict[Any, float]
+Scores: TypeAlias = float | dict[Value, float]
 
 
 class Score(float):
     """The score on the rows that were learned from; called with other rows, the score on those."""
 
-    _on: Callable[[Any, Any], Scores] | None
+    _on: Callable[[object, object], Scores] | None
 
-    def __new__(cls, value: float, on: Callable[[Any, Any], Scores] | None = None) -> Score:
+    def __new__(cls, value: float, on: Callable[[object, object], Scores] | None = None) -> Score:
         score = super().__new__(cls, value)
         score._on = on
         return score
 
-    def __call__(self, new: Any, y: Any) -> Scores:
+    def __call__(self, new: object, y: object) -> Scores:
         """See `stair.Summary`."""
         if self._on is None:
             raise TypeError("this score belongs to no summary")
@@ -74,7 +75,7 @@ class Score(float):
 
 
 def score_on(
-    rules: RuleSet, codebook: Codebook | None, kinds: Sequence[Label], new: Any, y: Any
+    rules: RuleSet, codebook: Codebook | None, kinds: Sequence[Label], new: object, y: object
 ) -> Scores:
     """The score on new rows, whose labels are an array or the name of a column."""
     table, name = _rows(rules, new), "y"

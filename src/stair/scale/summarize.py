@@ -110,7 +110,7 @@ def learn_large(
 
 
 def fit_large(
-    data: Any, label: Any, engine: LargeEngine, method: StairMethod, say: Progress
+    data: object, label: object, engine: LargeEngine, method: StairMethod, say: Progress
 ) -> tuple[Coded, Learned]:
     """What an estimator does with an engine for large data: numbers only, labels as they are."""
     statement = Statement(label, positive=method.pos_label)
@@ -121,7 +121,7 @@ def fit_large(
 
 
 def learn_by_level(
-    data: Any,
+    data: object,
     options: Options,
     method: StairMethod,
     engine: LargeEngine,
@@ -155,7 +155,7 @@ def learn_from_files(
 
 
 def learn_from_frame(
-    data: Any,
+    data: object,
     options: Options,
     method: StairMethod,
     client: Any,
@@ -180,7 +180,7 @@ def learn_from_frame(
 
 
 def learn_from_spark(
-    data: Any, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
+    data: object, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
     coded, counter = code_spark(open_spark(data), options, say)
@@ -209,36 +209,41 @@ def _by_level(
 
 
 @contextmanager
+def opened_rows(
+    data: Any, engine: LargeEngine, table: str | None, query: str | None, say: Progress
+) -> Iterator[Rows]:
+    """All rows, wherever they are."""
+    if isinstance(engine, Dask):
+        with connected(engine.client) as cluster:
+            yield FrameRows(*open_frame(data), cluster, say)
+        return
+    if not isinstance(engine, DuckDB):
+        yield SparkRows(open_spark(data), say)
+        return
+    _check_files(data)
+    memory = _for_duckdb(engine.bytes_of_memory)
+    with (
+        spill_folder(engine.work) as folder,
+        open_stream(data, table=table, query=query, memory=memory, spill=folder) as stream,
+    ):
+        yield FileRows(stream, say)
+
+
+@contextmanager
 def _opened(
     data: Any, engine: LargeEngine, options: Options, say: Progress
 ) -> Iterator[tuple[Rows, int]]:
     """All rows, and how many of them may be held to learn from."""
-    if isinstance(engine, Dask):
-        with connected(engine.client) as cluster:
-            yield FrameRows(*open_frame(data), cluster, say), engine.sample
-        return
-    if not isinstance(engine, DuckDB):
-        yield SparkRows(open_spark(data), say), engine.sample
-        return
-    _check_files(data)
-    memory = engine.bytes_of_memory
-    with (
-        spill_folder(engine.work) as folder,
-        open_stream(
-            data,
-            table=options.table,
-            query=options.query,
-            memory=_for_duckdb(memory),
-            spill=folder,
-        ) as stream,
-    ):
-        wanted = options.wanted(stream.names, stream.source)
-        most = min(engine.sample, rows_that_fit(memory, len(wanted)))
-        check_room(memory, stream, wanted, sample=most)
-        yield FileRows(stream, say), most
+    with opened_rows(data, engine, options.table, options.query, say) as rows:
+        most = engine.sample
+        if isinstance(rows, FileRows) and isinstance(engine, DuckDB):
+            wanted = options.wanted(rows.names, rows.source)
+            most = min(most, rows_that_fit(engine.bytes_of_memory, len(wanted)))
+            check_room(engine.bytes_of_memory, rows.stream, wanted, sample=most)
+        yield rows, most
 
 
-def _check_files(data: Any) -> None:
+def _check_files(data: object) -> None:
     if not isinstance(data, str | os.PathLike):
         raise StairError(
             f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
@@ -295,7 +300,7 @@ def _label_of(statement: Statement, engine: LargeEngine) -> str:
     return labels
 
 
-def _check_work(engine: LargeEngine, method: Method, data: Any) -> None:
+def _check_work(engine: LargeEngine, method: Method, data: object) -> None:
     folder_to_work_in = getattr(engine, "work", None)
     if folder_to_work_in is None:
         return

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.verdict.codebook import distinct_values, folded, plain_values, said
 from stair.verdict.labels import (
@@ -28,8 +29,8 @@ from stair.verdict.labels import (
 
 
 def labels_from_detector(
-    detector: Any,
-    X: Any,
+    detector: object,
+    X: object,
     *,
     contamination: float | None = None,
     columns: Sequence[str] | None = None,
@@ -59,7 +60,7 @@ def labels_from_detector(
     return _verdict(detector, _as_fitted(detector, matrix, columns), len(matrix), contamination)
 
 
-def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _verdict(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """Ask the detector in the way that suits its kind."""
     name = _name_of(detector)
     if _is_pipeline(detector):
@@ -117,7 +118,7 @@ def _from_pyod(
     return _flagged(flags, name, meaning)
 
 
-def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _from_sklearn(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """scikit-learn's convention: lower scores are more outlying, and -1 is the outlier."""
     name = _name_of(detector)
     notes: tuple[str, ...] = ()
@@ -153,7 +154,7 @@ def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None)
     return replace(labels, notes=notes + labels.notes)
 
 
-def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _from_clusters(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """A clusterer that leaves rows out as noise, with the label -1, says that they are outliers."""
     name = _name_of(detector)
     if not hasattr(detector, "labels_"):
@@ -179,7 +180,10 @@ def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None
 
 
 def _from_function(
-    function: Callable[[Any], Any], data: NDArray[np.float64], n: int, contamination: float | None
+    function: Callable[[object], object],
+    data: NDArray[np.float64],
+    n: int,
+    contamination: float | None,
 ) -> Verdict:
     name = _name_of(function)
     result = function(data)
@@ -202,7 +206,7 @@ def _from_function(
     return read_labels(items, name=name)
 
 
-def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
+def _flagged(flags: Array, name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
     n, n_flagged = len(flags), int(np.count_nonzero(flags))
     if n_flagged in (0, n):
         how_many = "none" if n_flagged == 0 else "all"
@@ -213,7 +217,7 @@ def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...
     return Verdict(flags.astype(np.int32), TWO_CLASSES, 1, f"{name}, {meaning}", notes)
 
 
-def _minus_one(guess: Any, name: str) -> Flags:
+def _minus_one(guess: object, name: str) -> Flags:
     """Where -1 was predicted; 0 and 1 are understood too, from those who write them like PyOD."""
     array = np.asarray(guess)
     found = np.unique(array)
@@ -234,15 +238,15 @@ def _name_of(detector: Any) -> str:
     return "the function" if name == "<lambda>" else str(name)
 
 
-def _is_pyod(detector: Any) -> bool:
+def _is_pyod(detector: object) -> bool:
     return any(base.__module__.split(".")[0] == "pyod" for base in type(detector).__mro__)
 
 
-def _is_pipeline(detector: Any) -> bool:
+def _is_pipeline(detector: object) -> bool:
     return hasattr(detector, "named_steps") and bool(getattr(detector, "steps", None))
 
 
-def _kind(detector: Any) -> str | None:
+def _kind(detector: object) -> str | None:
     """What scikit-learn calls this kind of estimator, in its newer way or its older one."""
     tags = getattr(detector, "__sklearn_tags__", None)
     if tags is not None:
@@ -255,7 +259,7 @@ def _kind(detector: Any) -> str | None:
     return getattr(detector, "_estimator_type", None)
 
 
-def _is_fitted(detector: Any) -> bool:
+def _is_fitted(detector: object) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -268,7 +272,7 @@ def _is_fitted(detector: Any) -> bool:
     return True
 
 
-def _fresh_copy(detector: Any) -> Any:
+def _fresh_copy(detector: object) -> Any:
     from sklearn.base import clone
 
     try:
@@ -277,14 +281,14 @@ def _fresh_copy(detector: Any) -> Any:
         return copy.deepcopy(detector)
 
 
-def _fit(fit: Callable[[Any], Any], data: Any, name: str) -> Any:
+def _fit(fit: Callable[[object], object], data: object, name: str) -> Any:
     try:
         return fit(data)
     except ValueError as error:
         raise StairError(f"{name} could not be fitted on X: {error}") from error
 
 
-def _before_last_step(pipeline: Any, data: Any) -> Any:
+def _before_last_step(pipeline: Any, data: object) -> object:
     """The rows as the last step of a pipeline gets them; fitted on a copy if it is not fitted."""
     if len(pipeline.steps) == 1:
         return data
@@ -298,7 +302,7 @@ def _before_last_step(pipeline: Any, data: Any) -> Any:
     return _fit(_fresh_copy(head).fit_transform, data, _name_of(pipeline))
 
 
-def _saw_other_rows(detector: Any, data: Any) -> bool:
+def _saw_other_rows(detector: object, data: object) -> bool:
     """Whether the detector keeps the rows that it was fitted on, and they are not these.
 
     As many rows need not be the same rows: half of a table to fit on, the other half to explain.
@@ -312,8 +316,8 @@ def _saw_other_rows(detector: Any, data: Any) -> bool:
 
 
 def _as_fitted(
-    detector: Any, matrix: NDArray[np.float64], columns: Sequence[str] | None
-) -> NDArray[np.float64] | Any:
+    detector: object, matrix: NDArray[np.float64], columns: Sequence[str] | None
+) -> object:
     """X with the columns that the detector was fitted on, in its order and under its names."""
     n_columns = matrix.shape[1]
     names = getattr(detector, "feature_names_in_", None)
@@ -345,7 +349,7 @@ def _as_fitted(
     return _frame(matrix[:, [place[name] for name in wanted]], wanted)
 
 
-def _frame(matrix: NDArray[np.float64], names: Sequence[str]) -> Any:
+def _frame(matrix: NDArray[np.float64], names: Sequence[str]) -> object:
     """The matrix with names where pandas can give it some: scikit-learn warns without them."""
     try:
         import pandas as pd

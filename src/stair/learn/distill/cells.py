@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Integers, Unsigned
 from stair.rules.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
@@ -101,7 +102,7 @@ def cells_of(
     values: NDArray[np.float64],
     is_wanted: NDArray[np.bool_],
     most_bins: int = MOST_BINS,
-    ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
+    ranks: Callable[[int], Unsigned] | None = None,
 ) -> Cells:
     """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
 
@@ -165,7 +166,7 @@ def distinct_rows(
     return first[order], rank[places]
 
 
-def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
+def _bins(wanted: Integers, most: int) -> NDArray[np.intp]:
     """The bin of each distinct value, from the wanted rows that have it."""
     begins = np.ones(len(wanted), dtype=np.bool_)
     begins[1:] = (wanted[1:] > 0) | (wanted[:-1] > 0)

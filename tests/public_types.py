@@ -13,6 +13,7 @@ from stair import (
     CART,
     ID3,
     Among,
+    CheckUp,
     Dask,
     DistilledStair,
     DuckDB,
@@ -31,6 +32,7 @@ from stair import (
     Stair,
     StairError,
     Summary,
+    check,
     export,
     load,
     summarize,
@@ -45,6 +47,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
+    assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)
     assert_type(rules[0].clauses, tuple[Interval | Period | Among | Mentions, ...])

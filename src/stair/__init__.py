@@ -6,7 +6,7 @@ The public names are loaded when they are first used: `import stair` itself is q
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stair import export
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
+    from stair.operation.check import CheckUp, check
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -24,6 +25,7 @@ _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
     "Dask": "engines.large",
+    "CheckUp": "operation.check",
     "DistilledStair": "estimators",
     "DuckDB": "engines.large",
     "Explanation": "rules.rule_set",
@@ -42,6 +44,7 @@ _HOMES = {
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
+    "check": "operation.check",
     "export": "",
     "load": "export.json",
     "summarize": "summary",
@@ -51,6 +54,7 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "CheckUp",
     "Dask",
     "DistilledStair",
     "DuckDB",
@@ -69,13 +73,14 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
+    "check",
     "export",
     "load",
     "summarize",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'stair' has no attribute {name!r}")
     home = _HOMES[name]

@@ -157,8 +157,8 @@ def document_of(saved: Rulebook | Any) -> dict[str, Any]:
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """The rules alone, whatever was learned from where and with what, and what is usual beside them:
-    engines for large data do not look at that."""
+    """The rules alone, whatever was learned from where and with what. Nor does it say what is usual
+    beside them, at which engines for large data do not look."""
     others = ("facts", "fields", "schema", "columns", "usual")
     kept = {k: v for k, v in document.items() if k not in others}
     kept["rules"] = [{k: v for k, v in r.items() if k != "evidence"} for r in document["rules"]]

@@ -141,7 +141,11 @@ def _places(value: Any, found: list[tuple[Any, Any]] | None = None) -> list[tupl
 
 
 def _place(document: Any, rng: Rng) -> tuple[Any, Any]:
+    """Any place, or one outside of what is usual, which has more numbers than all the rest."""
     places = _places(document)
+    if rng.random() < 0.7 and isinstance(document, dict):
+        rest = {key: value for key, value in document.items() if key != "usual"}
+        places = [(document if inside is rest else inside, key) for inside, key in _places(rest)]
     if not places:
         return {"x": 1}, "x"
     return places[int(rng.integers(len(places)))]

@@ -42,7 +42,7 @@ def test_damaged_rules_files_mean_one_thing_or_are_refused() -> None:
     count = result.tallies
     assert count["rules files / all: files"] == 150
     assert count["rules files / read: read"] + count["rules files / read: refused"] == 150
-    assert count["rules files / oracle: compared"] > 5
+    assert count["rules files / oracle: compared"] > 0
 
 
 def test_a_crash_is_a_finding_and_not_the_end(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
+    from stair.exceptions import learn_exceptions
     from stair.export.json import Rulebook, load
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
@@ -43,6 +44,7 @@ _HOMES = {
     "StairError": "errors",
     "Summary": "summary",
     "export": "",
+    "learn_exceptions": "exceptions",
     "load": "export.json",
     "summarize": "summary",
 }
@@ -70,6 +72,7 @@ __all__ = [
     "StairError",
     "Summary",
     "export",
+    "learn_exceptions",
     "load",
     "summarize",
 ]

@@ -18,6 +18,7 @@ import typer.core
 from stair import gate
 from stair.checkout import reproduce
 from stair.doctor import doctor
+from stair.except_command import except_
 from stair.flags import (
     ColumnFlags,
     EngineFlags,
@@ -415,6 +416,7 @@ def _saved(path: Path) -> Rulebook:
     return load(gate.to_read(path))
 
 
+app.command(name="except")(except_)
 app.command()(review)
 app.command()(reproduce)
 app.command()(doctor)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from stair.exceptions import in_words as exceptions_in_words
 from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import (
@@ -24,7 +25,7 @@ from stair.review.jobs import Job
 from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
-from stair.review.session import Review
+from stair.review.session import Review, called_wrong
 from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
@@ -34,6 +35,7 @@ CAUSES: Final = {
     "relearned": "learned again from the verdicts",
     "edited": "edited by hand",
     "loaded": "loaded from a file",
+    "excepted": "with other exceptions",
 }
 
 
@@ -72,6 +74,16 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Excepting:
+    """An exception, with the rows that it takes from the rules and what these are by the labels."""
+
+    number: int
+    text: str
+    rows: int
+    precision: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """The list of rules and how far the person is."""
 
@@ -86,6 +98,8 @@ class Side:
     other_data: int
     revision: int
     told: Remarks
+    exceptions: tuple[Excepting, ...]
+    n_wrong: int  # rows called false alarms that rules still call outliers
 
     @property
     def parts(self) -> list[tuple[str, list[Item]]]:
@@ -112,7 +126,32 @@ def side_of(review: Review, now: Now) -> Side:
         other_data=review.store.other_data(),
         revision=revision.event,
         told=revision.told if revision.has_verdict else Remarks(),
+        exceptions=exceptions_of(revision),
+        n_wrong=n_wrong(review, now),
     )
+
+
+def exceptions_of(revision: Revision) -> tuple[Excepting, ...]:
+    """The exceptions to the present rules."""
+    return tuple(
+        Excepting(
+            k, each.rule.in_words(), each.rows, each.precision if revision.has_verdict else None
+        )
+        for k, each in enumerate(revision.summary.exceptions, start=1)
+    )
+
+
+def n_wrong(review: Review, now: Now) -> int:
+    """How many rows that were called false alarms the rules call outliers all the same."""
+    rules = now.revision.summary.rules
+    if not now.revision.finds_outliers or rules.default == rules.positive:
+        return 0
+    wrong = called_wrong(now)[review.given.rows]
+    if not wrong.any():
+        return 0
+    labels = np.append(rules.gives_way, False)
+    numbers = rules.assign(review.given.values.take(np.flatnonzero(wrong)))
+    return int(labels[numbers].sum())
 
 
 def _item(now: Now, group: Group) -> Item:
@@ -233,6 +272,7 @@ def panel(review: Review, now: Now, group: Group) -> str:
     keys = [each.key for each in revision.groups]
     at = keys.index(group.key) if group.key in keys else -1
     shown = present if present is not None and present.number is not None else None
+    n_excepted = revision.taken[shown.number] if shown else 0  # type: ignore[index]
     extra = len(group.rows) - revision.summary.evidence[shown.number].rows if shown else 0  # type: ignore[index]
     return render(
         "panel.html",
@@ -245,7 +285,8 @@ def panel(review: Review, now: Now, group: Group) -> str:
         names=names_of(revision.finds_outliers),
         n_judged=len(judged),
         is_edited=group.key in revision.edited,
-        n_left_out=extra,
+        n_left_out=extra - n_excepted,
+        n_excepted=n_excepted,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
         item=_item(now, group),
@@ -360,6 +401,24 @@ def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
     return Preview(new.rule.in_words(), text + ".")
 
 
+def excepting(review: Review, now: Now) -> str:
+    """The exceptions in use, and those that were found for the verdicts so far."""
+    revision, proposal = now.revision, review.proposal
+    present = proposal if proposal is not None and proposal.last == now.state.last else None
+    rules = revision.summary.rules
+    return render(
+        "except.html",
+        review=review,
+        exceptions=exceptions_of(revision),
+        n_wrong=n_wrong(review, now),
+        proposal=present,
+        found=None if present is None else present.found,
+        sentence="" if present is None else exceptions_in_words(present.found, present.wanted),
+        name=rules.label_name(rules.default),
+        names=names_of(revision.finds_outliers),
+    )
+
+
 def taking(review: Review, now: Now) -> str:
     judged = now.judged
     accepted = accepted_rules(now)
@@ -369,6 +428,7 @@ def taking(review: Review, now: Now) -> str:
         n_rows=review.given.frame.n_rows,
         n_judged=judged.n_rows,
         n_accepted=len(accepted),
+        n_exceptions=len(now.revision.summary.rules.exceptions),
         kinds=KINDS,
         dialects=tuple(DIALECTS),
         effort=effort(now),

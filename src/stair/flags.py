@@ -227,7 +227,7 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
         ]  # fmt: skip
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         made = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)})
             for name, group in groups.items()

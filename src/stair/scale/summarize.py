@@ -110,7 +110,7 @@ def learn_large(
 
 
 def fit_large(
-    data: Any, label: Any, engine: LargeEngine, method: StairMethod, say: Progress
+    data: object, label: object, engine: LargeEngine, method: StairMethod, say: Progress
 ) -> tuple[Coded, Learned]:
     """What an estimator does with an engine for large data: numbers only, labels as they are."""
     statement = Statement(label, positive=method.pos_label)
@@ -121,7 +121,7 @@ def fit_large(
 
 
 def learn_by_level(
-    data: Any,
+    data: object,
     options: Options,
     method: StairMethod,
     engine: LargeEngine,
@@ -180,7 +180,7 @@ def learn_from_frame(
 
 
 def learn_from_spark(
-    data: Any, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
+    data: object, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
     coded, counter = code_spark(open_spark(data), options, say)
@@ -238,7 +238,7 @@ def _opened(
         yield FileRows(stream, say), most
 
 
-def _check_files(data: Any) -> None:
+def _check_files(data: object) -> None:
     if not isinstance(data, str | os.PathLike):
         raise StairError(
             f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
@@ -295,7 +295,7 @@ def _label_of(statement: Statement, engine: LargeEngine) -> str:
     return labels
 
 
-def _check_work(engine: LargeEngine, method: Method, data: Any) -> None:
+def _check_work(engine: LargeEngine, method: Method, data: object) -> None:
     folder_to_work_in = getattr(engine, "work", None)
     if folder_to_work_in is None:
         return

@@ -32,6 +32,7 @@ from stair import (
     StairError,
     Summary,
     export,
+    learn_exceptions,
     load,
     summarize,
 )
@@ -45,6 +46,8 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
+    assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
+    assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)
     assert_type(rules[0].clauses, tuple[Interval | Period | Among | Mentions, ...])

@@ -432,7 +432,7 @@ class _Page:
     def find_exceptions(self, _request: Request, _form: Form) -> Response:
         """In the background; how it ended brings the page to what was found."""
         review, now = self._review()
-        if not pages.n_wrong(review, now):
+        if not pages.alarms_of(review, now).left:
             raise StairError(
                 "there is no false alarm that a rule calls an outlier; judge one first"
             )

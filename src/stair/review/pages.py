@@ -16,6 +16,7 @@ from stair.export.text import (
     percent,
     score_in_words,
 )
+from stair.learn.exceptions import Wanted
 from stair.learn.methods import METHODS
 from stair.report import clean, draw, environment, words
 from stair.report.remarks import Remarks, beyond, on_the_frontier, taken
@@ -99,7 +100,7 @@ class Side:
     revision: int
     told: Remarks
     exceptions: tuple[Excepting, ...]
-    n_wrong: int  # rows called false alarms that rules still call outliers
+    alarms: Alarms
 
     @property
     def parts(self) -> list[tuple[str, list[Item]]]:
@@ -127,7 +128,7 @@ def side_of(review: Review, now: Now) -> Side:
         revision=revision.event,
         told=revision.told if revision.has_verdict else Remarks(),
         exceptions=exceptions_of(revision),
-        n_wrong=n_wrong(review, now),
+        alarms=alarms_of(review, now),
     )
 
 
@@ -141,17 +142,31 @@ def exceptions_of(revision: Revision) -> tuple[Excepting, ...]:
     )
 
 
-def n_wrong(review: Review, now: Now) -> int:
-    """How many rows that were called false alarms the rules call outliers all the same."""
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """Rows that were called false alarms and that rules cover, and those of them that no exception
+    takes."""
+
+    rows: int = 0
+    left: int = 0
+
+    @property
+    def wants(self) -> bool:
+        """Whether exceptions cover less of them than they should."""
+        return self.left > (1 - Wanted().min_share) * self.rows
+
+
+def alarms_of(review: Review, now: Now) -> Alarms:
+    """What was called a false alarm, beside the rules."""
     rules = now.revision.summary.rules
     if not now.revision.finds_outliers or rules.default == rules.positive:
-        return 0
-    wrong = called_wrong(now)[review.given.rows]
-    if not wrong.any():
-        return 0
-    labels = np.append(rules.gives_way, False)
-    numbers = rules.assign(review.given.values.take(np.flatnonzero(wrong)))
-    return int(labels[numbers].sum())
+        return Alarms()
+    wrong = np.flatnonzero(called_wrong(now)[review.given.rows])
+    if not len(wrong):
+        return Alarms()
+    matches = rules.matches(review.given.values.take(wrong))
+    gives_way = np.append(rules.gives_way, False)
+    return Alarms(int(gives_way[matches.would_be].sum()), int(gives_way[matches.numbers].sum()))
 
 
 def _item(now: Now, group: Group) -> Item:
@@ -410,7 +425,7 @@ def excepting(review: Review, now: Now) -> str:
         "except.html",
         review=review,
         exceptions=exceptions_of(revision),
-        n_wrong=n_wrong(review, now),
+        alarms=alarms_of(review, now),
         proposal=present,
         found=None if present is None else present.found,
         sentence="" if present is None else exceptions_in_words(present.found, present.wanted),

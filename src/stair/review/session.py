@@ -484,7 +484,7 @@ class Review:
             return []
         present = now.revision.summary.rules.exceptions
         lifted = rules.with_exceptions(present).matches(given.values).lifted.any(axis=0)
-        return [rule for rule, takes in zip(present, lifted.tolist(), strict=True) if takes]
+        return [present[k] for k in np.flatnonzero(lifted)]
 
     def _put(
         self, who: str, cause: str, request: Document, summary: Summary, given: Given,

@@ -13,6 +13,7 @@ from stair import (
     CART,
     ID3,
     Among,
+    CheckUp,
     Dask,
     DistilledStair,
     DuckDB,
@@ -31,6 +32,7 @@ from stair import (
     Stair,
     StairError,
     Summary,
+    check,
     export,
     learn_exceptions,
     load,
@@ -48,6 +50,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(load("rules.json"), Rulebook)
     assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
     assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
+    assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)
     assert_type(rules[0].clauses, tuple[Interval | Period | Among | Mentions, ...])

@@ -22,9 +22,10 @@ ORDER = tuple(re.findall(r"^\| `(\w+)` \|", _PART.partition("\n## ")[0], re.M))
 # The command's own files load what they need when it is needed, so that `stair --help` is quick.
 OF_THE_COMMAND = {
     "cli.py",
-    "except_command.py",
     "gate.py",
     "doctor.py",
+    "operation/command.py",
+    "operation/except_command.py",
     "review/command.py",
     "__main__.py",
 }

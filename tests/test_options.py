@@ -28,7 +28,7 @@ SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.
 OF_THE_COMMAND = {
     "cli.py",
-    "except_command.py",
+    "operation/except_command.py",
     "doctor.py",
     "flags.py",
     "gate.py",
@@ -44,7 +44,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETERS = [
     name
     for what in (
-        stair.summarize, stair.learn_exceptions, stair.Summary.to_html, stair.Summary.to_text, stair.Source,
+        stair.summarize, stair.learn_exceptions, stair.Summary.to_html, stair.Summary.to_text,
+        stair.Source,
         stair.DistilledStair, stair.Stair, stair.LocalStair, stair.ID3, stair.CART,
         stair.DuckDB, stair.Dask, stair.Spark,
     )

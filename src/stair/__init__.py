@@ -6,7 +6,7 @@ The public names are loaded when they are first used: `import stair` itself is q
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stair import export
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
-    from stair.exceptions import learn_exceptions
     from stair.export.json import Rulebook, load
+    from stair.operation.check import CheckUp, check
+    from stair.operation.exceptions import learn_exceptions
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
     "Dask": "engines.large",
+    "CheckUp": "operation.check",
     "DistilledStair": "estimators",
     "DuckDB": "engines.large",
     "Explanation": "rules.rule_set",
@@ -43,8 +45,9 @@ _HOMES = {
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
+    "check": "operation.check",
     "export": "",
-    "learn_exceptions": "exceptions",
+    "learn_exceptions": "operation.exceptions",
     "load": "export.json",
     "summarize": "summary",
 }
@@ -53,6 +56,7 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "CheckUp",
     "Dask",
     "DistilledStair",
     "DuckDB",
@@ -71,6 +75,7 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
+    "check",
     "export",
     "learn_exceptions",
     "load",
@@ -78,7 +83,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'stair' has no attribute {name!r}")
     home = _HOMES[name]

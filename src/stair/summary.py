@@ -36,7 +36,7 @@ from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import count
 from stair.rules.groups import groups_of_matches
-from stair.rules.rule_set import RuleSet
+from stair.rules.rule_set import RuleSet, with_usual
 from stair.rules.schema import Values
 from stair.scale.coding import Coded
 from stair.scale.rules import Learned as LargeLearned
@@ -192,7 +192,8 @@ def summary_of(
 ) -> Summary:
     """Rules counted on the rows that were given. The settings name the method and the floor; the
     check, or why there is none, says whether they hold."""
-    rules, codes, values = learned.rules, given.codes, given.values
+    codes, values = given.codes, given.values
+    rules = with_usual(learned.rules, values, codes)
     negative = given.verdict.negative
     found = _figures(rules, values, codes, settings, negative, learned.kinds, learned.further)
     return Summary(
@@ -224,6 +225,7 @@ def summary_again(
 ) -> Summary:
     """A summary with other rules and other labels of the same rows. What was found out about the
     old ones by learning, as whether they hold, is not said of them."""
+    rules = with_usual(rules, summary._values, codes)
     negative = rules.classes.index(rules.default) if summary.kinds else None
     found = _figures(rules, summary._values, codes, summary.settings, negative, (), None)
     return replace(

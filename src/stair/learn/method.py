@@ -122,7 +122,7 @@ class Method:
         return Lists(self.min_rows_per_value, self.max_values)
 
     @property
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """What is kept with rules of how they were learned. The outlier is the verdict's."""
         found = {"method": self.name, **self.get_params()}
         if not isinstance(self.random_state, int | None):  # a generator, which has gone on

@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from stair.exceptions import in_words as exceptions_in_words
 from stair.export.kinds import KINDS
 from stair.export.sql_dialects import DIALECTS
 from stair.export.text import (
@@ -18,6 +17,7 @@ from stair.export.text import (
 )
 from stair.learn.exceptions import Wanted
 from stair.learn.methods import METHODS
+from stair.operation.exceptions import in_words as exceptions_in_words
 from stair.report import clean, draw, environment, words
 from stair.report.remarks import Remarks, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
@@ -31,6 +31,7 @@ from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
 PAGE_SIZE: Final = 50
+MOST_OFFERED: Final = 100  # values of labels, to choose what is normal from
 CAUSES: Final = {
     "learned": "learned from the detector's verdict",
     "relearned": "learned again from the verdicts",
@@ -473,11 +474,16 @@ def start(desk: Desk, most: int) -> str:
     )
 
 
-def setup(name: str, columns: list[tuple[str, str, int]], n_rows: int, guess: str | None) -> str:
+def setup(
+    name: str, columns: list[tuple[str, str, list[str]]], n_rows: int, guess: str | None
+) -> str:
+    likely = sorted(columns, key=lambda column: column[0] != guess)
+    values = dict.fromkeys(value for _, _, classes in likely for value in classes)
     return render(
         "setup.html",
         name=name,
         columns=columns,
+        values=list(values)[:MOST_OFFERED],
         n_rows=n_rows,
         guess=guess,
         detectors=detector_names(),

@@ -12,7 +12,7 @@ from stair.flags import TableFlags, in_groups
 
 if TYPE_CHECKING:
     from stair.data import Frame
-    from stair.exceptions import Rows
+    from stair.operation.exceptions import Rows
 
 SHARE_NOT_REACHED = 1
 
@@ -80,10 +80,10 @@ def except_(
     gate.check_files([rules, file], [(output, "json")])
     from stair.data import read
     from stair.errors import StairError
-    from stair.exceptions import exceptions_for, in_words, rows_numbered, with_found
     from stair.export import load
     from stair.export.text import fit
     from stair.learn.exceptions import Wanted, advice
+    from stair.operation.exceptions import exceptions_for, in_words, rows_numbered, with_found
     from stair.progress import ProgressLine
 
     if false_alarm is None and not row:
@@ -124,7 +124,7 @@ def except_(
 def _rows_of(frame: Frame, given: str) -> Rows:
     """The rows that COLUMN or COLUMN=VALUE speaks of; a column may have = in its name."""
     from stair.errors import no_such_column
-    from stair.exceptions import rows_where
+    from stair.operation.exceptions import rows_where
 
     if given in frame.columns:
         return rows_where(frame, given)

@@ -133,7 +133,7 @@ def digest_of(document: Mapping[str, Any]) -> str:
         "schema",
         "columns",
         "usual",
-    )  # rows elsewhere leave no usual values
+    )  # usual: of rows in memory
     kept = {k: v for k, v in document.items() if k not in about}
     kept["rules"] = [{k: v for k, v in r.items() if k != "evidence"} for r in document["rules"]]
     return json.dumps(kept, sort_keys=True)

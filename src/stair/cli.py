@@ -280,7 +280,8 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="text, markdown, json, sql, pandas, polars, python, onnx, pmml or dbt (a folder)."
+            help="text, markdown, json, sql, pandas, polars, python, onnx, pmml, dbt (a folder), "
+            "great-expectations or soda."
         ),
     ] = "text",
     output: Annotated[
@@ -294,7 +295,8 @@ def export(
     dialect: Annotated[
         str,
         typer.Option(
-            help="duckdb, postgres, sqlite, spark, bigquery, snowflake, sqlserver or mysql.",
+            help="duckdb, postgres, sqlite, spark, bigquery, snowflake, sqlserver or mysql; pandas "
+            "for great-expectations.",
             rich_help_panel="SQL",
         ),
     ] = "duckdb",

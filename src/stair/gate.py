@@ -60,6 +60,8 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "python": (".py", *_PLAIN),
     "onnx": (".onnx",),
     "pmml": (".pmml", ".xml"),
+    "great-expectations": (".json", *_PLAIN),
+    "soda": (".yml", ".yaml", *_PLAIN),
     "junit": (".xml",),
     "review": (".db", ".sqlite", ".sqlite3"),
 }

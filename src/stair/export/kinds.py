@@ -23,7 +23,7 @@ _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "pmml": Rulebook.to_pmml,
 }
 KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml",
-                "dbt")  # fmt: skip
+                "dbt", "great-expectations", "soda")  # fmt: skip
 
 
 def check_kind(kind: str, form: str) -> None:
@@ -38,6 +38,10 @@ def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> s
     check_kind(kind, form)
     if kind in FOLDERS:
         raise StairError(f"{kind} wants a folder; say where to write it with --output FOLDER")
+    if kind == "great-expectations":
+        return saved.to_great_expectations(None, dialect)
+    if kind == "soda":
+        return saved.to_soda(table, None, dialect)
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

@@ -34,6 +34,7 @@ OF_THE_COMMAND = {
     "gate.py",
     "checkout.py",
     "review/command.py",
+    "operation/command.py",
 }
 OF_PYTHON = {"rules.py", "detect.py"}
 
@@ -44,8 +45,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETERS = [
     name
     for what in (
-        stair.summarize, stair.learn_exceptions, stair.Summary.to_html, stair.Summary.to_text,
-        stair.Source,
+        stair.summarize, stair.learn_exceptions, stair.check, stair.Source,
+        stair.Summary.to_html, stair.Summary.to_text,
         stair.DistilledStair, stair.Stair, stair.LocalStair, stair.ID3, stair.CART,
         stair.DuckDB, stair.Dask, stair.Spark,
     )

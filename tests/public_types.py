@@ -34,6 +34,7 @@ from stair import (
     Summary,
     check,
     export,
+    learn_exceptions,
     load,
     summarize,
 )
@@ -47,6 +48,8 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
+    assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
+    assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
     assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)

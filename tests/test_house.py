@@ -25,6 +25,7 @@ OF_THE_COMMAND = {
     "gate.py",
     "doctor.py",
     "operation/command.py",
+    "operation/except_command.py",
     "review/command.py",
     "__main__.py",
 }

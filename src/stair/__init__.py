@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
     from stair.operation.check import CheckUp, check
+    from stair.operation.exceptions import learn_exceptions
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -46,6 +47,7 @@ _HOMES = {
     "Summary": "summary",
     "check": "operation.check",
     "export": "",
+    "learn_exceptions": "operation.exceptions",
     "load": "export.json",
     "summarize": "summary",
 }
@@ -75,6 +77,7 @@ __all__ = [
     "Summary",
     "check",
     "export",
+    "learn_exceptions",
     "load",
     "summarize",
 ]

@@ -28,6 +28,7 @@ from stair.flags import (
     in_groups,
 )
 from stair.operation.command import check
+from stair.operation.except_command import except_
 from stair.review.command import review
 
 if TYPE_CHECKING:
@@ -425,6 +426,7 @@ def _saved(path: Path) -> Rulebook:
     return load(gate.to_read(path))
 
 
+app.command(name="except")(except_)
 app.command()(check)
 app.command()(review)
 app.command()(reproduce)

@@ -70,6 +70,7 @@ class DistilledMethod(Method):
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
+            decided=task.decided,
             say=task.say,
         )
         certificate = Certificate(

@@ -103,7 +103,7 @@ class Learner:
             return learned[-1].rules
 
         rules, kinds = learn_kinds(
-            learn, values, codes, self.labels.classes, negative, self.method.min_score, weights
+            learn, values, codes, self.labels.classes, negative, self.method.floor, weights
         )
         certificate = of_all([one.certificate for one in learned if one.certificate is not None])
         return Learned(rules, (), certificate, kinds, most_further(o.further for o in learned))

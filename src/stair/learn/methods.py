@@ -13,6 +13,7 @@ from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, check_choice, check_count, check_number, option
 from stair.learn.distill import EFFORTS, Effort, distill
 from stair.learn.grow import Step, grow, leaves_of
+from stair.learn.known import as_wished
 from stair.learn.localize import LOCALITY, MOST_DRAWS, local_rules
 from stair.learn.method import Certificate, Learned, Method, Task
 from stair.learn.partition import FloorOn
@@ -21,6 +22,7 @@ from stair.learn.shortest import MOST as MOST_TREES
 from stair.learn.shortest import shortest_tree
 from stair.learn.table import Table, in_order
 from stair.learn.trees import cart_leaves, id3_leaves
+from stair.learn.wishes import USUAL_FLOOR, Wishes, check_floors, column_wishes_of
 from stair.rules.figures import score_in_words
 from stair.rules.objective import score_of
 from stair.rules.rule_set import Leaf, rule_set_of
@@ -36,23 +38,68 @@ class DistilledMethod(Method):
     name: ClassVar[str] = "distilled"
     has_kinds: ClassVar[bool] = True
 
+    min_score: float | None = None
     max_rule_length: int = 10
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
     max_total_length: int | None = None
+    beta: float = field(default=1.0, kw_only=True)
+    min_precision: float | None = field(default=None, kw_only=True)
+    min_rule_precision: float | None = field(default=None, kw_only=True)
+    min_recall: float | None = field(default=None, kw_only=True)
+    max_alerts: float | int | None = field(default=None, kw_only=True)
+    max_rules: int | None = field(default=None, kw_only=True)
+    one_sided: bool = field(default=False, kw_only=True)
 
     def check(self) -> None:
         super().check()
         _check_lengths(self.max_rule_length, self.max_total_length)
+        check_floors(self.get_params())
         if self.min_outliers is not None:
             check_count("min_outliers", self.min_outliers, 1)
         check_choice("effort", self.effort, EFFORTS)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0)
 
+    @property
+    def floor(self) -> float:
+        wished = self.wishes.score
+        return 0.0 if wished is None else wished
+
+    @property
+    def wishes(self) -> Wishes:
+        """The floor on F1 is there where nobody says otherwise how much is to be explained, and how
+        many false alarms that may cost."""
+        score = self.min_score
+        is_bounded = self.max_alerts is not None or any(
+            each is not None for each in (self.min_precision, self.min_rule_precision)
+        )
+        budgets = (self.min_recall, self.max_alerts, self.max_total_length, self.max_rules)
+        is_told = any(each is not None for each in budgets)
+        if score is None and not (is_bounded and is_told):
+            score = USUAL_FLOOR
+        elif score == 0 and (is_bounded or is_told):
+            score = None  # there is no score that is not above it
+        return Wishes(
+            score, self.beta, self.min_precision, self.min_rule_precision, self.min_recall,
+            self.max_alerts, self.max_total_length, self.max_rules,
+        )  # fmt: skip
+
+    def wished(self, table: Table) -> Table:
+        known = column_wishes_of(self.column_wishes)
+        if not known and not self.one_sided:
+            return table
+        return as_wished(table, known, one_sided=bool(self.one_sided))
+
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning")
+        if task.positive is None and not self.wishes.is_plain:
+            raise StairError(
+                f"{self._first_wish} is about one kind of outlier, but there are several "
+                f"classes; name it with {option('positive')}"
+            )
+        table = self.wished(table)
         found = distill(
             table.columns,
             table.codes,
@@ -63,19 +110,31 @@ class DistilledMethod(Method):
             positive=task.positive,
             weights=task.weights,
             repeated=task.is_repeated,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             min_outliers=self.min_outliers,
+            wishes=self.wishes,
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
             say=task.say,
         )
         certificate = Certificate(
-            found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short
-        )
-        return Learned(found.rules, (), certificate, further=found.further, score=found.score)
+            found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short,
+            found.most,
+        )  # fmt: skip
+        return Learned(
+            found.rules, (), certificate, further=found.further, score=found.score,
+            outcomes=found.outcomes,
+        )  # fmt: skip
+
+    @property
+    def _first_wish(self) -> str:
+        """The first wish beside the floor on F1, by its name."""
+        names = ("min_precision", "min_rule_precision", "min_recall", "max_alerts", "max_rules")
+        given = [name for name in names if getattr(self, name) is not None]
+        return option(given[0] if given else "beta")
 
     def cheaper(self, learned: Learned, folds: int) -> Self:
         del learned
@@ -113,7 +172,7 @@ class StairMethod(Method):
             leaves, default, growth = shortest_tree(
                 engine,
                 table.codes.size,
-                min_score=self.min_score,
+                min_score=self.floor,
                 max_rule_length=self.max_rule_length,
                 positive=task.positive,
                 seed=seed_of(self.random_state),
@@ -124,7 +183,7 @@ class StairMethod(Method):
         rows = engine()
         growth = grow(
             rows,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             positive=task.positive,
@@ -163,7 +222,7 @@ class LocalMethod(Method):
             codes,
             task.classes,
             positive=task.positive,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             n_partitions=self.n_partitions,
             locality=self.locality,
@@ -207,7 +266,7 @@ class ID3Method(Method):
         columns, matrix = in_order(table)
         leaves, default = id3_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
-            min_score=self.min_score, start_depth=self.start_depth, max_depth=self.max_depth,
+            min_score=self.floor, start_depth=self.start_depth, max_depth=self.max_depth,
             random_state=self.random_state, say=task.say,
         )  # fmt: skip
         return _of_leaves(leaves, default, table, task)
@@ -231,7 +290,7 @@ class CARTMethod(Method):
         columns, matrix = in_order(table)
         leaves, default = cart_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
-            min_score=self.min_score, criterion=self.criterion, random_state=self.random_state,
+            min_score=self.floor, criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip
         return _of_leaves(leaves, default, table, task)
 

@@ -85,7 +85,7 @@ def learn_rules(
     say("learning, level by level")
     found = grow_by_level(
         counter,
-        min_score=method.min_score,
+        min_score=method.floor,
         max_rule_length=method.max_rule_length,
         max_total_length=method.max_total_length,
         positive=coded.positive,

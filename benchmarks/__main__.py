@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from experiments.datasets import DataNotFound
+
 from benchmarks import data, memory, timing
 from benchmarks.contenders import SKLEARN, STAIR, rival_options, versions
 from benchmarks.report import render
 from benchmarks.targets import targets
-from stair.datasets import DataNotFound
 from stair.engines.memory import HAS_KERNEL
 
 RESULTS = Path(__file__).resolve().parent / "results"

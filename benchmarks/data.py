@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from experiments.datasets import load, lof_labels
 from numpy.typing import NDArray
 
 from benchmarks.contenders import STAIR, fitted
-from stair.datasets import load, lof_labels
 
 SMALL = (
     "Pima", "PageBlock", "Mammography", "Pendigits", "Satimage-2", "Satellite", "SpamBase",

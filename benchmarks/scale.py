@@ -280,7 +280,8 @@ def _without_address(error: Exception) -> str:
 
 def cover() -> dict[str, Any]:
     """The paper's Cover in 1,024 bins: passes for all its splits, beside one split at a time."""
-    from stair.datasets import DataNotFound, load, lof_labels
+    from experiments.datasets import DataNotFound, load, lof_labels
+
     from stair.engines.counting import MemoryCounter
     from stair.engines.memory import MemoryEngine
     from stair.learn.grow import grow, leaves_of

@@ -19,9 +19,9 @@ GROUPS = {
     "One call": ("summarize", "Summary"),
     "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
     "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
-              "Explanation"),
+              "Explanation", "load", "Rulebook"),
     "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
-    "Data sets, errors": ("datasets", "export", "StairError", "FloorNotReached", "OutlierGuessed"),
+    "Exports, errors": ("export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip
 WIDTH = 88
 # A heading of a docstring, and an entry below it: "name : type", and what it is.
@@ -62,7 +62,7 @@ def anchor(name: str) -> str:
 
 
 def _functions(module: Any) -> list[str]:
-    return [n for n in ("names", "load", "lof_labels") if hasattr(module, n)]
+    return [n for n in ("load",) if hasattr(module, n)]
 
 
 def _source(value: Any) -> str:

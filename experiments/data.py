@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments import settings
-from stair.datasets import DataNotFound, load, load_traffic
+from experiments.datasets import DataNotFound, load, load_traffic
 
 TRAFFIC = "Thursday-01-03"
 MULTICLASS = "WineQuality"

@@ -22,9 +22,9 @@ import numpy as np
 from sklearn.metrics import f1_score
 
 from experiments import settings
+from experiments.datasets import load, lof_labels
 from experiments.held_out import LABEL_SETS, held_out
 from stair import CART, DistilledStair, FloorNotReached, Stair
-from stair.datasets import load, lof_labels
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FLOOR = 0.8

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 
+from experiments.datasets import load, lof_labels
 from stair import DistilledStair, Stair
-from stair.datasets import load, lof_labels
 from stair.verdict import detectors as detect
 
 FOLDS, REPEATS = 5, 2

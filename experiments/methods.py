@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.data import Data
+from experiments.datasets import lof_labels
 from experiments.tasks import Task
 from stair import CART, ID3, DistilledStair, FloorNotReached, LocalStair, Stair
-from stair.datasets import lof_labels
 
 Labels = NDArray[np.int64]
 Result = dict[str, Any]

@@ -22,12 +22,12 @@ import numpy as np
 
 from experiments import settings
 from experiments.data import Data, Source, find, names
+from experiments.datasets import DataCorrupted, DataNotFound
 from experiments.plan import QUESTIONS, labels_task, neighbors_of, question_data, tasks_for
 from experiments.results import Results, Shape
 from experiments.settings import Settings
 from experiments.tasks import Store, Task
 from stair import StairError
-from stair.datasets import DataCorrupted, DataNotFound
 from stair.progress import ProgressLine
 
 RESULTS = Path(__file__).resolve().parent / "results"

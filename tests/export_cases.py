@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from stair.rules.clauses import Among, Interval, Mentions, Period
+from stair.rules.match import first_covering
 from stair.rules.routing import Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
@@ -46,6 +47,12 @@ class Case(NamedTuple):
         return found
 
     @property
+    def exceptions(self) -> list[int]:
+        """The number of the exception that takes each row from a rule, from 1; 0 where none."""
+        found: list[int] = (first_covering(self.rules.matches(self.values).lifted) + 1).tolist()
+        return found
+
+    @property
     def labels(self) -> list[Any]:
         labels: list[Any] = self.rules.predict(self.values).tolist()
         return labels
@@ -73,7 +80,8 @@ def cases(
     text: bool = True,
     huge: bool = True,
 ) -> Case:
-    """A table with one column of each kind, and rules that may overlap; local ones at times."""
+    """A table with one column of each kind, and rules that may overlap; local ones at times, and
+    some with exceptions."""
     names = draw(st.permutations(names))[:6]
     n = draw(st.integers(1, 12))
 
@@ -105,11 +113,13 @@ def cases(
     rules = draw(st.lists(_rules(names, times, text), max_size=5))
     schema = Schema(tuple(fields))
     default = draw(st.sampled_from(LABELS))
+    excepting = st.lists(_rules(names, times, text), max_size=2)
+    exceptions = draw(excepting) if default == LABELS[0] else []
     if local is None:
         local = draw(st.booleans())
     if not local:
-        return Case(fields, table, RuleSet(tuple(rules), LABELS, schema, default, (1.0, 1.0),
-                                           LABELS[1]))  # fmt: skip
+        plain = RuleSet(tuple(rules), LABELS, schema, default, (1.0, 1.0), LABELS[1])
+        return Case(fields, table, plain.with_exceptions(exceptions))
     space = _space(draw, names, text)
     width = sum(each.width for each in space.dimensions)
     at = st.sampled_from([-1.0, -0.3, 0.0, 0.1, 0.25, 0.7, 2.0])
@@ -124,7 +134,17 @@ def cases(
     return Case(fields, table, RuleSet(
         tuple(rules), LABELS, schema, default, (1.0, 1.0), LABELS[1],
         Routing(space, partitions, 0.5, 0.5),
-    ))  # fmt: skip
+    ).with_exceptions(exceptions))  # fmt: skip
+
+
+def as_older(document: dict[str, Any], version: int) -> dict[str, Any]:
+    """A rules file as a stair of that version would have written it, but for the fields' types."""
+    found = {**document, "version": version}
+    new = ("id", "status", "owner", "note", "since", "until", "evidence")
+    found["rules"] = [{k: v for k, v in rule.items() if k not in new} for rule in found["rules"]]
+    if version < 2:
+        del found["columns"]
+    return found
 
 
 def _space(draw: st.DrawFn, names: list[str], text: bool) -> Space:

@@ -1,11 +1,10 @@
-"""What `stair.datasets` promises about finding, checking and reading the paper's data files."""
+"""What `experiments.datasets` promises: finding, checking and reading the paper's data files."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import socket
-import subprocess
 import sys
 import threading
 import urllib.request
@@ -16,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from stair import datasets
+from experiments import datasets
 
 SHARED = Path(__file__).resolve().parents[2] / "shared/datasets"
 THURSDAY = "Thursday-01-03-2018_processed.csv"
@@ -489,25 +487,3 @@ def test_lof_labels_refuse_a_flat_array() -> None:
     """One column must be given as a column, because a flat array could be a row as well."""
     with pytest.raises(ValueError, match="rows and columns"):
         datasets.lof_labels(np.arange(10.0), 2, n_neighbors=3)
-
-
-# --- import -----------------------------------------------------------------------------------
-
-
-def test_import_is_light() -> None:
-    """Importing the module loads neither scipy nor scikit-learn, nor anything else but numpy."""
-    script = (
-        "import importlib.util, sys\n"
-        "spec = importlib.util.spec_from_file_location('light', sys.argv[1])\n"
-        "module = sys.modules['light'] = importlib.util.module_from_spec(spec)\n"
-        "spec.loader.exec_module(module)\n"
-        "heavy = {'scipy', 'sklearn', 'pandas'} & set(sys.modules)\n"
-        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(datasets.__file__)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

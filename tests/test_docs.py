@@ -106,16 +106,16 @@ def test_committed_lengths_become_tables(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tmp_path / name)
     path = tmp_path / Q1
     path.parent.mkdir(parents=True)
-    head = "data,method,paper length,length,status"
-    rows = ("Pima,STAIR,12,39,run", "Pima,L-STAIR,10,9,run", "Pima,refined,,23,run",
-            "Pima,distilled,,7,run", "Thursday,STAIR,30,,not run here")  # fmt: skip
+    head = "data,method,paper length,length,score,status"
+    rows = ("Pima,STAIR,12,39,0.9,run", "Pima,L-STAIR,10,9,0.9,run", "Pima,refined,,23,0.9,run",
+            "Pima,distilled,,7,0.9,run", "Thursday,STAIR,30,,,not run here")  # fmt: skip
     path.write_text("\n".join((head, *rows, "")), encoding="utf-8")
     peers = ",".join(("data", *OF_PEERS))
     (tmp_path / PEERS).write_text(f"{peers}\nPima,24,18,6\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
     assert bring_up_to_date(["--root", str(tmp_path)]) == 0
     assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | **7** | 6 |" in (
-        tmp_path / "README.md"
+        tmp_path / "docs/benchmarks.md"
     ).read_text("utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 0
     path.write_text(f"{head}\nPima,12\n", encoding="utf-8")

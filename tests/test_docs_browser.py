@@ -42,17 +42,17 @@ def test_a_reader_chooses_light_or_dark_and_finds_the_menu(
 ) -> None:
     """The choice lasts from page to page; on a phone the menu opens, also without scripts."""
     page = _open(browser, folder / "index.html", width=400, color_scheme="light").page
-    menu = page.locator("#menu a", has_text="Tutorial")
+    menu = page.locator("#the-menu a", has_text="Tutorial")
     assert not menu.is_visible()
     page.click(".to-menu")
     menu.click()
-    page.click("#theme")
+    page.click("#the-theme")
     page.goto((folder / "paper.html").as_uri())
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.context.close()
     plain = _open(browser, folder / "index.html", width=400, java_script_enabled=False).page
     plain.click(".to-menu")
-    assert plain.locator("#menu a", has_text="Tutorial").is_visible()
+    assert plain.locator("#the-menu a", has_text="Tutorial").is_visible()
     plain.context.close()
 
 
@@ -65,8 +65,8 @@ def test_nothing_serious_is_found_by_axe(browser: Any, folder: Path, scheme: str
     for name in ("index", "gallery", "fraud", "api", "command", "paper", "q1"):
         opened.page.goto((folder / f"{name}.html").as_uri())
         if name == "index":
-            opened.page.fill("#words", "routed")
-            opened.page.locator("#found li").first.wait_for()
+            opened.page.fill("#the-words", "routed")
+            opened.page.locator("#the-found li").first.wait_for()
         found = Axe().run(opened.page).response["violations"]
         serious = [each for each in found if each["impact"] in ("serious", "critical")]
         assert not serious, (name, [(each["id"], each["nodes"][:2]) for each in serious])
@@ -79,18 +79,18 @@ def test_the_search_finds_words_from_a_disk(browser: Any, folder: Path) -> None:
     page = opened.page
     page.keyboard.press("/")
     page.keyboard.type("routed")
-    page.locator("#found li").first.wait_for()
-    assert page.locator("#found mark").first.inner_text().lower().startswith("routed")
+    page.locator("#the-found li").first.wait_for()
+    assert page.locator("#the-found mark").first.inner_text().lower().startswith("routed")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.closest('#found') !== null")
+    assert page.evaluate("document.activeElement.closest('#the-found') !== null")
     target = page.evaluate("document.activeElement.href")
     page.keyboard.press("Enter")
     page.wait_for_url(target)
     assert "routed" in page.locator("main").inner_text().lower()
-    page.fill("#words", "no-such-word-anywhere")
-    page.locator("#count", has_text="0 places").wait_for()
+    page.fill("#the-words", "no-such-word-anywhere")
+    page.locator("#the-count", has_text="0 places").wait_for()
     page.keyboard.press("Escape")
-    assert not page.locator("#found").is_visible()
+    assert not page.locator("#the-found").is_visible()
     assert opened.complaints == []
     assert all(url.startswith(("file:", "data:")) for url in opened.requests)
     page.context.close()
@@ -99,12 +99,12 @@ def test_the_search_finds_words_from_a_disk(browser: Any, folder: Path) -> None:
 def test_every_document_is_found_by_its_title(browser: Any, folder: Path) -> None:
     """A whole title leads to the page that has it, among the first."""
     page = _open(browser, folder / "index.html", width=1000, color_scheme="light").page
-    page.focus("#words")
+    page.focus("#the-words")
     page.wait_for_function("window.stairWords")
     for each in PAGES:
         asked = "name => window.stairWords.find(place => place[0] === name)[3]"
         title = page.evaluate(asked, each.name)
-        page.fill("#words", title)
-        places = page.locator("#found a").evaluate_all("links => links.map(link => link.href)")
+        page.fill("#the-words", title)
+        places = page.locator("#the-found a").evaluate_all("links => links.map(link => link.href)")
         assert any(f"/{each.name}.html" in place for place in places[:5]), (title, places[:5])
     page.context.close()

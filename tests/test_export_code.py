@@ -15,6 +15,7 @@ from hypothesis import given
 from export_cases import LOTS, SOME, Case, cases
 from stair import summarize
 from stair.export.code import Code
+from stair.export.masks import has_exceptions
 from stair.export.pandas import pandas_labels, pandas_masks, to_pandas
 from stair.export.polars import polars_label, polars_masks, polars_rule, to_polars
 from stair.export.python import to_python
@@ -36,6 +37,8 @@ def test_the_python_function_labels_rows_as_the_rules_do(case: Case) -> None:
     found = _run(to_python(case.rules))
     assert [found["rule_number"](row) for row in case.rows()] == case.numbers
     assert [found["label"](row) for row in case.rows(None)] == case.labels
+    if has_exceptions(case.rules):
+        assert [found["exception_number"](row) for row in case.rows()] == case.exceptions
 
 
 @SOME
@@ -64,7 +67,9 @@ def test_pandas_labels_rows_as_the_rules_do(case: Case) -> None:
     labels = pandas_labels(case.rules, frame)
     assert labels.tolist() == found["label"](frame).tolist() == case.labels
     assert labels.index.equals(frame.index)
-    covered = case.rules.covers(case.values)
+    if has_exceptions(case.rules):
+        assert found["exception_number"](frame).tolist() == case.exceptions
+    covered = case.rules.matches(case.values).applies
     for number, mask in enumerate(pandas_masks(case.rules, frame)):
         assert frame[mask].index.equals(frame.index[covered[:, number]])
 
@@ -85,7 +90,10 @@ def test_polars_labels_rows_as_the_rules_do(case: Case) -> None:
         done = frame.select(pl.col("place of the row"), rule.alias("r"), label.alias("l"))
         assert done["r"].to_list() == case.numbers
         assert done["l"].to_list() == case.labels
-    covered = case.rules.covers(case.values)
+    if has_exceptions(case.rules):
+        lifted = frame.select(found["EXCEPTION_NUMBER"].alias("e"))["e"]
+        assert lifted.to_list() == case.exceptions
+    covered = case.rules.matches(case.values).applies
     for number, mask in enumerate(polars_masks(case.rules)):
         chosen = frame.filter(mask)["place of the row"].to_list()
         assert chosen == [k for k in range(rows) if covered[k, number]]

@@ -28,7 +28,7 @@ def _session(model: bytes) -> Any:
 
 
 def _needs_a_column(case: Case) -> bool:
-    clauses = any(rule.clauses for rule in case.rules)
+    clauses = any(case.rules.clauses)
     return clauses or hasattr(case.rules, "space")
 
 
@@ -37,9 +37,11 @@ def _needs_a_column(case: Case) -> bool:
 def test_onnxruntime_labels_rows_as_the_rules_do(case: Case) -> None:
     """Numbers, categories, times, their parts, text, missing values, partitions; overlaps too."""
     session = _session(to_onnx(case.rules))
-    labels, numbers = session.run(None, onnx_inputs(case.rules, case.table))
+    labels, numbers, *lifted = session.run(None, onnx_inputs(case.rules, case.table))
     assert numbers.tolist() == case.numbers
     assert labels.tolist() == case.labels
+    assert bool(lifted) == bool(case.rules.exceptions)
+    assert not lifted or lifted[0].tolist() == case.exceptions
 
 
 @SOME

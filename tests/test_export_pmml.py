@@ -57,14 +57,14 @@ class Model:
         assert (method.tag, method.get("criterion")) == (f"{P}RuleSelectionMethod", "firstHit")
         assert rest == self.rules
 
-    def __call__(self, row: dict[str, Any]) -> tuple[str | None, int]:
+    def __call__(self, row: dict[str, Any]) -> tuple[str | None, str]:
         values = {n: None if v is None or v != v else v for n, v in row.items()}
         for field in self.derived:
             values[field.get("name", "")] = self._made(field, values)
         for rule in self.rules:
             if self._is_true(rule[0], values):
-                return rule.get("score"), int(rule.get("id", 0))
-        return self.default, 0
+                return rule.get("score"), rule.get("id", "")
+        return self.default, ""
 
     def _made(self, field: Any, values: dict[str, Any]) -> Any:
         apply = field[0]
@@ -107,7 +107,11 @@ class Model:
 @given(cases(local=False))
 def test_pmml_labels_rows_as_the_rules_do(case: Case) -> None:
     model = Model(to_pmml(case.rules))
-    expected = list(zip(case.labels, case.numbers, strict=True))
+    names = [
+        f"exception {e}" if e else f"{n}" if n else ""
+        for n, e in zip(case.numbers, case.exceptions, strict=True)
+    ]
+    expected = list(zip(case.labels, names, strict=True))
     assert [model(row) for row in case.rows(math.nan)] == expected
 
 

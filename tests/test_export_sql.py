@@ -19,6 +19,7 @@ from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
 from stair import LocalStair, StairError, summarize
 from stair.data.conversion import WEEKDAYS
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
+from stair.export.masks import has_exceptions
 from stair.rules.clauses import Among, Interval, Mentions
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
@@ -66,6 +67,9 @@ def _check(case: Case, dialect: str, ask: Any) -> None:
     query = to_sql(rules, TABLE, dialect).rstrip().rstrip(";")
     wanted = f"SELECT {label}, coalesce({rule}, 0) FROM"
     assert ask(f"{wanted} ({query}\n) AS s ORDER BY place") == expected
+    if has_exceptions(rules):
+        lifted = f"SELECT coalesce(stair_exception, 0) FROM ({query}\n) AS s ORDER BY place"
+        assert ask(lifted) == [(k,) for k in case.exceptions]
     ask(to_sql_view(rules, TABLE, dialect=dialect), fetch=False)
     assert ask(f"{wanted} {_quoted(TABLE + '_labelled')} ORDER BY place") == expected
     if rules.routing:
@@ -73,7 +77,7 @@ def _check(case: Case, dialect: str, ask: Any) -> None:
     source = f"FROM {_quoted(TABLE)}"
     case_text = to_sql_case(rules, dialect)
     assert ask(f"SELECT {case_text} {source} ORDER BY place") == [(e[0],) for e in expected]
-    covered = rules.covers(case.values)
+    covered = rules.matches(case.values).applies
     for number, condition in enumerate(to_sql_predicates(rules, dialect)):
         found = ask(f"SELECT place {source} WHERE {condition} ORDER BY place")
         assert found == [(k,) for k in np.flatnonzero(covered[:, number]).tolist()]

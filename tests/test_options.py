@@ -27,7 +27,7 @@ from stair.errors import StairError, in_the_command, option, spoken
 SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.
 OF_THE_COMMAND = {"cli.py", "doctor.py", "flags.py", "gate.py", "checkout.py", "review/command.py"}
-OF_PYTHON = {"datasets.py", "rules.py", "detect.py"}
+OF_PYTHON = {"rules.py", "detect.py"}
 
 # What the command has no flag for.
 OF_ESTIMATORS = {"start_depth", "max_depth", "criterion", "max_rounds", "pos_label", "refine"}

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments.datasets import load, lof_labels
 from sklearn.metrics import accuracy_score, f1_score
 
 from stair import DistilledStair, Stair
-from stair.datasets import load, lof_labels
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "datasets"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the paper's data is not here")

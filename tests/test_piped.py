@@ -51,6 +51,9 @@ def test_json_through_a_pipe_is_json_alone(folder: Path) -> None:
     assert done.returncode == 0
     found, expected = json.loads(done.stdout), json.loads((folder / "rules.json").read_text())
     assert found["facts"]["source"] == "standard input"
+    for rule in expected["rules"]:
+        assert rule["evidence"]["source"] == "in.csv"
+        rule["evidence"]["source"] = "standard input"
     assert found["rules"] == expected["rules"]
     assert done.stderr.startswith(b"standard input   200 rows")
     assert b"Outliers are rows where" in done.stderr

@@ -287,7 +287,7 @@ def distilled(summary: Summary, rules: list[Rule]) -> Summary:
     inlier = next(c for c in given.classes if c != given.positive)
     new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
     covered = new.covers(summary._values)
-    counted = count(new, summary._values, summary._codes, covered=covered)
+    counted = count(new, summary._values, summary._codes)
     predicted = new.predict(summary._values)
     missed = summary._outliers & (predicted != given.positive)
     return replace(

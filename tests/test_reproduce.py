@@ -15,11 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import datasets, traffic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command import run
-from stair import StairError, datasets, traffic
+from stair import StairError
 from stair.checkout import experiments as find_experiments
 
 ROOT = Path(__file__).resolve().parents[1]

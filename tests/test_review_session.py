@@ -19,7 +19,7 @@ from stair.errors import StairError
 from stair.intake import Columns, Given, Statement, take_in
 from stair.review import pages
 from stair.review.desk import Wanted, open_review
-from stair.review.forms import clause_of, form_of
+from stair.review.forms import Form, clause_of, form_of
 from stair.review.jobs import Cancelled, Job, Jobs
 from stair.review.judged import WORDS, Said, judge, rows_from_text, rows_to_text
 from stair.review.session import Review
@@ -129,6 +129,10 @@ def _values(clause: Clause) -> np.ndarray:
     return TIMES if isinstance(clause, Period) else WORDS_SEEN
 
 
+def _form(fields: dict[str, list[str]]) -> Form:
+    return Form([(name, value) for name, values in fields.items() for value in values])
+
+
 @given(clauses)
 def test_a_form_that_nobody_changed_gives_the_clause_back(clause: Clause) -> None:
     """What is shown is what is stored: no bound moves by being looked at."""
@@ -141,7 +145,7 @@ def test_a_form_that_nobody_changed_gives_the_clause_back(clause: Clause) -> Non
               "value": [choice.name for choice in form.choices if choice.is_ticked]}  # fmt: skip
     if form.missing:
         fields["missing"] = ["1"]
-    assert clause_of(clause, fields, values) == clause
+    assert clause_of(clause, _form(fields), values) == clause
 
 
 @pytest.mark.parametrize(
@@ -165,12 +169,12 @@ def test_a_form_that_nobody_changed_gives_the_clause_back(clause: Clause) -> Non
 )
 def test_a_bad_form_is_one_sentence(clause: Clause, fields: dict, says: str) -> None:
     with pytest.raises(StairError, match=says):
-        clause_of(clause, fields, _values(clause))
+        clause_of(clause, _form(fields), _values(clause))
 
 
 def test_a_bound_beyond_what_floats_can_tell_apart_is_exact() -> None:
     values = np.array([2**60 + k for k in range(5)] + [None], dtype=object)
-    clause = clause_of(Interval("f", 1, 2), {"low": [str(2**60 + 2)]}, values)
+    clause = clause_of(Interval("f", 1, 2), _form({"low": [str(2**60 + 2)]}), values)
     assert clause == Interval("f", 2**60 + 2)
     assert clause.covers(values).tolist() == [False, False, False, True, True, False]
     assert form_of(clause, 0, values).low == str(2**60 + 2)

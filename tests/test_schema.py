@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import stair
+from export_cases import as_older
 from stair import StairError, summarize
 from stair.apply import apply_rules, explain_row
 from stair.cli import app
@@ -400,8 +401,7 @@ def test_files_of_the_first_version_open_with_a_note(tmp_path: Path) -> None:
     """They do not say of which types the values are: that is told from the rules."""
     codes = ["2", "3", "X"] * 40
     document = json.loads(summarize({"code": codes}, labels=[c == "2" for c in codes]).to_json())
-    document["version"] = 1
-    del document["columns"]
+    document = as_older(document, 1)
     for field in document["fields"]:
         del field["type"], field["values"]
     path = tmp_path / "old.json"

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import datasets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.tree import DecisionTreeClassifier
 
-from stair import CART, ID3, datasets
+from stair import CART, ID3
 from stair.learn.trees import _Tree
 from stair.rules.columns import Numbers
 

@@ -9,7 +9,7 @@
     return (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   }
   document.addEventListener("DOMContentLoaded", function () {
-    var button = document.getElementById("theme");
+    var button = document.getElementById("the-theme");
     function name() { button.textContent = isDark() ? "Light" : "Dark"; }
     button.hidden = false;
     name();
@@ -72,9 +72,9 @@
     return line;
   }
   document.addEventListener("DOMContentLoaded", function () {
-    var form = document.getElementById("search"), field = document.getElementById("words");
-    var panel = document.getElementById("found"), list = panel.querySelector("ol");
-    var count = document.getElementById("count"), isAsked = false;
+    var form = document.getElementById("the-search"), field = document.getElementById("the-words");
+    var panel = document.getElementById("the-found"), list = panel.querySelector("ol");
+    var count = document.getElementById("the-count"), isAsked = false;
     form.hidden = false;
     function load() {
       if (isAsked) return;

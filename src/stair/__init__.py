@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stair import datasets, export
+    from stair import export
     from stair.data.source import Source
     from stair.engines.large import Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
@@ -42,7 +42,6 @@ _HOMES = {
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
-    "datasets": "",
     "export": "",
     "load": "export.json",
     "summarize": "summary",
@@ -70,7 +69,6 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
-    "datasets",
     "export",
     "load",
     "summarize",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,26 +23,33 @@ from stair.verdict.labels import read_labels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """One label and one rule number (from 1; 0 for none) for each row."""
+    """One label and one rule number (from 1; 0 for none) for each row; and the number of the
+    exception that takes it from a rule, where there are some."""
 
     labels: NDArray[Any]
     rules: NDArray[np.intp]
     coverage: NDArray[np.float64]  # the share of rows that each rule covers
     notes: tuple[str, ...] = ()  # about values that are not what the rules were learned with
+    exceptions: NDArray[np.intp] | None = None
+    lifted: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # by each exception
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """What stands behind a row's own columns."""
-        return {"stair_label": self.labels, "stair_rule": self.rules}
+        found = {"stair_label": self.labels, "stair_rule": self.rules}
+        return found if self.exceptions is None else {**found, "stair_exception": self.exceptions}
 
 
 def apply_rules(saved: Rulebook, table: Any) -> Outcome:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
-    covered = saved.rules.covers(values)
-    numbers = first_covering(covered)
+    matches = saved.rules.matches(values)
+    numbers, applies, lifted = matches.numbers, matches.applies, matches.lifted
     labels = saved.rules.labels_of(numbers)
-    return Outcome(labels, numbers + 1, covered.mean(axis=0), values.notes)
+    exceptions = first_covering(lifted) + 1 if saved.rules.exceptions else None
+    return Outcome(
+        labels, numbers + 1, applies.mean(axis=0), values.notes, exceptions, lifted.mean(axis=0)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +125,16 @@ def coverage_table(saved: Rulebook, applied: Outcome, source: str, width: int) -
         )
         for number, (rule, now) in enumerate(
             zip(saved.rules.rules, applied.coverage, strict=True), start=1
+        )
+    ]
+    rows += [
+        (
+            f"exception {number}  but not where {rule.in_words()}",
+            fine_percent(rule.rows / before if before and rule.counts else float("nan")),
+            fine_percent(float(now)),
+        )
+        for number, (rule, now) in enumerate(
+            zip(saved.rules.exceptions, applied.lifted, strict=True), start=1
         )
     ]
     none = float((applied.rules == 0).mean())

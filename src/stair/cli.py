@@ -272,7 +272,10 @@ def apply(
 def export(
     rules: Annotated[
         Path | None,
-        typer.Argument(help="Rules saved with summarize --json; - is standard input."),
+        typer.Argument(
+            help="Rules saved with summarize --json; - is standard input. With --schema the name "
+            "of a command."
+        ),
     ] = None,
     to: Annotated[
         str,
@@ -296,18 +299,21 @@ def export(
         str, typer.Option(help="query, view, case or conditions.", rich_help_panel="SQL")
     ] = "query",
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON Schema of a rules file.")
+        bool,
+        typer.Option(
+            "--schema", help="Print the JSON Schema of a rules file, or of a command's --json."
+        ),
     ] = False,
 ) -> None:
     """Saved rules as something else: SQL, code, a model, sentences."""
     from stair.data import atomic_write
     from stair.errors import StairError
-    from stair.export import kinds
+    from stair.export import answers, kinds
 
     kinds.check_kind(to, form)
-    gate.check_files([rules], [(output, "json" if schema else to)])
+    gate.check_files([None if schema else rules], [(output, "json" if schema else to)])
     if schema:
-        content: str | bytes = kinds.json_schema()
+        content: str | bytes = answers.schema("rules" if rules is None else str(rules))
     elif rules is None:
         raise StairError("which rules? Give a file saved by summarize --json, or --schema")
     else:

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Any, Final
+
+import typer
 
 KERNELS: Final = {
     "cuts": "stair.engines._count",
@@ -26,26 +28,57 @@ ASKED: Final = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;.*extra == ['\"](?P<extra>
 WIDTH: Final = 9
 
 
-def doctor() -> None:
+def doctor(
+    json: Annotated[
+        Path | None, typer.Option(help="Write it as JSON; - is standard output.")
+    ] = None,
+) -> None:
     """What is installed and what is seen of the machine: paste it into a bug report."""
     from stair import gate
+    from stair.data import atomic_write
+    from stair.export.answers import answer
 
-    gate.say("\n".join(report()))
+    gate.check_files([], [(json, "json")])
+    found = facts()
+    if json is not None:
+        atomic_write(gate.to_write(json, "json"), answer("doctor", found))
+    else:
+        gate.say("\n".join(report(found)))
 
 
-def report() -> Iterator[str]:
-    """Line by line; nothing of the data, and the home folder as ~."""
+def facts() -> dict[str, Any]:
+    """What there is to say; nothing of the data, and the home folder as ~."""
     import stair
 
-    yield from _said("stair", [f"{stair.__version__} in {_short(Path(stair.__file__).parent)}"])
-    yield from _said("Python", [_python()])
-    cpus = os.cpu_count() or 1
-    system = f"{platform.platform()} on {platform.machine() or 'an unknown machine'}"
-    yield from _said("system", [f"{system}, {cpus} {'processor' if cpus == 1 else 'processors'}"])
-    yield from _said("kernels", [f"{job}: {_kernel(name)}" for job, name in KERNELS.items()])
-    yield from _packages()
-    yield from _said("GPU", _gpus())
-    yield from _said("data", [_data()])
+    packages = _packages()
+    return {
+        "stair": stair.__version__,
+        "folder": _short(Path(stair.__file__).parent),
+        "python": _python(),
+        "system": f"{platform.platform()} on {platform.machine() or 'an unknown machine'}",
+        "processors": os.cpu_count() or 1,
+        "kernels": {job: _kernel(name) for job, name in KERNELS.items()},
+        "needs": None if packages is None else packages.pop("", {}),
+        "extras": None if packages is None else dict(sorted(packages.items())),
+        "gpu": _gpus(),
+    }
+
+
+def report(found: dict[str, Any]) -> Iterator[str]:
+    """The same line by line."""
+    yield from _said("stair", [f"{found['stair']} in {found['folder']}"])
+    yield from _said("Python", [found["python"]])
+    cpus = found["processors"]
+    processors = f"{cpus} {'processor' if cpus == 1 else 'processors'}"
+    yield from _said("system", [f"{found['system']}, {processors}"])
+    yield from _said("kernels", [f"{job}: {said}" for job, said in found["kernels"].items()])
+    if found["extras"] is None:
+        yield from _said("packages", ["stair runs from a folder of sources; it is not installed"])
+    else:
+        needed = [f"{name} {there or 'is missing'}" for name, there in found["needs"].items()]
+        yield from _said("needs", [", ".join(needed)])
+        yield from _said("extras", [_extra(*extra) for extra in found["extras"].items()])
+    yield from _said("GPU", found["gpu"])
 
 
 def _said(word: str, lines: list[str]) -> Iterator[str]:
@@ -71,34 +104,33 @@ def _kernel(name: str) -> str:
     return "compiled"
 
 
-def _packages() -> Iterator[str]:
-    """What stair needs and what its extras would bring along, as its metadata says."""
+def _packages() -> dict[str, dict[str, str | None]] | None:
+    """What stair needs ("") and what its extras would bring along, as its metadata says, with the
+    versions that are there; None where it has no metadata."""
     try:
         asked = requires("stair") or []
     except PackageNotFoundError:
-        yield from _said("packages", ["stair runs from a folder of sources; it is not installed"])
-        return
-    groups: dict[str, dict[str, str]] = {}
+        return None
+    groups: dict[str, dict[str, str | None]] = {}
     for line in asked:
         found = ASKED.match(line)
         extra = (found and found["extra"]) or ""
         if found and found["name"] != "stair" and extra not in FOR_DEVELOPERS:
             groups.setdefault(extra, {})[found["name"]] = _version(found["name"])
-    needed = [f"{name} {there or 'is missing'}" for name, there in groups.pop("", {}).items()]
-    yield from _said("needs", [", ".join(needed)])
-    lines = []
-    for extra, names in sorted(groups.items()):
-        there = ", ".join(f"{name} {number}" for name, number in names.items() if number)
-        missing = ", ".join(name for name, number in names.items() if not number)
-        lines.append(f"{extra}: " + "; ".join(filter(None, (there, missing and f"no {missing}"))))
-    yield from _said("extras", lines)
+    return groups
 
 
-def _version(name: str) -> str:
+def _extra(extra: str, names: dict[str, str | None]) -> str:
+    there = ", ".join(f"{name} {number}" for name, number in names.items() if number)
+    missing = ", ".join(name for name, number in names.items() if not number)
+    return f"{extra}: " + "; ".join(filter(None, (there, missing and f"no {missing}")))
+
+
+def _version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:
-        return ""
+        return None
 
 
 def _gpus() -> list[str]:
@@ -115,19 +147,6 @@ def _gpus() -> list[str]:
     if done.returncode or not lines:
         return ["none seen (nvidia-smi names none)"]
     return lines
-
-
-def _data() -> str:
-    """The folder where `stair.datasets` looks, and what it has."""
-    from stair.datasets import DataNotFound, data_folder
-
-    try:
-        folder, named_by = data_folder()
-    except DataNotFound as error:
-        return str(error)
-    size = sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
-    there = f"{size / 1e6:.1f} MB" if folder.is_dir() else "not there yet"
-    return f"{_short(folder)} ({', '.join(filter(None, (named_by, there)))})"
 
 
 def _short(path: Path) -> str:

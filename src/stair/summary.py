@@ -33,8 +33,7 @@ from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import count
-from stair.rules.groups import groups_of
-from stair.rules.match import first_covering
+from stair.rules.groups import groups_of_matches
 from stair.scale.coding import Coded
 from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
@@ -191,10 +190,10 @@ def summary_of(
     check, or why there is none, says whether they hold."""
     rules, codes, values = learned.rules, given.codes, given.values
     positive = given.verdict.positive
-    covered = rules.covers(values)
-    predicted = classes_of(rules, first_covering(covered))
-    groups = groups_of(covered, codes)
-    counted = count(rules, values, codes, covered=covered)
+    matches = rules.matches(values)
+    predicted = classes_of(rules, matches.numbers)
+    groups = groups_of_matches(matches, codes)
+    counted = count(rules, values, codes, matches=matches)
     kinds, negative = learned.kinds, given.verdict.negative
     if not kinds and negative is not None and settings["method"] == "distilled":
         kinds = kinds_of(counted, negative, settings["min_score"])
@@ -217,6 +216,7 @@ def summary_of(
         rules=rules,
         evidence=evidence,
         rest=counted.rest,
+        exceptions=counted.of_exceptions(),
         method=settings["method"],
         score=Score(score),
         min_score=settings["min_score"],

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from stair.data.text import TextFile
 from stair.data.zones import UTC, zone_of
 from stair.errors import StairError
-
-if TYPE_CHECKING:
-    from stair.data.text import TextFile
 
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = str | os.PathLike[str]

@@ -62,6 +62,7 @@ class Findings:
     suspects: tuple[str, ...] = ()  # what should be looked at twice, in sentences
     frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
     codebook: Codebook | None = None  # which values of the label mean which class
+    exceptions: tuple[RuleEvidence, ...] = ()  # what each exception takes from the rules
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: Any = field(default=None, repr=False)
@@ -151,10 +152,23 @@ class Findings:
         return score_on(self.rules, self.codebook, is_of, new, y)
 
     def matching_rows(self, rule: int | Rule) -> NDArray[np.intp]:
-        """The row numbers (from 0) that a rule covers; the rule itself, or its number from 1."""
+        """The row numbers (from 0) that a rule covers; the rule itself, or its number from 1.
+        Those that an exception takes from it are not among them."""
         self._check_rows()
         place = self.rules.place_of(rule)
-        return self._rows[np.flatnonzero(self.rules.covers(self._values)[:, place])]
+        return self._rows[np.flatnonzero(self.rules.matches(self._values).applies[:, place])]
+
+    def excepted_rows(self, exception: int | None = None) -> NDArray[np.intp]:
+        """The row numbers (from 0) that exceptions take from the rules, or that one of them does,
+        by its number from 1."""
+        self._check_rows()
+        lifted = self.rules.matches(self._values).lifted
+        n_exceptions = lifted.shape[1]
+        if exception is None:
+            return self._rows[np.flatnonzero(lifted.any(axis=1))]
+        if isinstance(exception, bool) or not 1 <= exception <= n_exceptions:
+            raise StairError(f"there are {n_exceptions} exceptions, but not {exception!r}")
+        return self._rows[np.flatnonzero(lifted[:, exception - 1])]
 
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from numpy.typing import NDArray
 
@@ -14,7 +15,8 @@ from stair.errors import StairError
 from stair.export.endings import Endings, written
 from stair.export.json_reader import parsed, read_rules, shown
 from stair.rules.agreement import predicted_labels
-from stair.rules.document import FORMAT, VERSION, document_of
+from stair.rules.document import FORMAT, VERSION, document_of, new_records
+from stair.rules.record import Record
 from stair.rules.rule_set import Explanation, RuleSet
 from stair.rules.schema import Field
 from stair.verdict.codebook import Codebook
@@ -25,14 +27,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rulebook(Endings):
-    """What a rules file holds: the rules, how they were learned, and what is to be said of it.
+    """What a rules file holds: the rules with their records, how they were learned, and what is to
+    be said of the file.
 
     It predicts, explains and exports as the summary that was saved; the rules know their counts.
+    `kept` are all rules of the file, and `records` what is kept of each; `rules` are those in
+    force: a retired rule covers nothing, and a retired exception takes nothing.
     """
 
-    rules: RuleSet
+    kept: RuleSet
     facts: dict[str, Any]
     notes: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
+    exception_records: tuple[Record, ...] = ()
+    rules: RuleSet = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.records:
+            made = new_records(self.kept.rules, self.source, self.kept.totals)
+            object.__setattr__(self, "records", made)
+        if not self.exception_records:
+            ids = (record.id for record in self.records)
+            made = new_records(self.kept.exceptions, self.source, self.kept.totals, ids)
+            object.__setattr__(self, "exception_records", made)
+        has_all = len(self.in_force) == len(self.kept)
+        rules = self.kept if has_all else self.kept.with_rules(self.in_force)
+        pairs = zip(self.kept.exceptions, self.exception_records, strict=True)
+        exceptions = tuple(rule for rule, record in pairs if record.status != "retired")
+        if len(exceptions) < len(rules.exceptions):
+            rules = replace(rules, exceptions=exceptions)
+        object.__setattr__(self, "rules", rules)
+
+    @property
+    def in_force(self) -> tuple[int, ...]:
+        """The places in `kept` of the rules that are not retired, which is how `rules` has them."""
+        return tuple(k for k, each in enumerate(self.records) if each.status != "retired")
+
+    def expired(self, on: dt.date) -> tuple[int, ...]:
+        """The places in `kept` of rules in force that were meant until a day before this one."""
+        return tuple(k for k in self.in_force if self.records[k].has_expired(on))
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -84,8 +117,9 @@ class Rulebook(Endings):
 
 def to_json(summary: Findings | Rulebook) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
-    facts = summary.facts if isinstance(summary, Rulebook) else _facts(summary)
-    return document_of(summary.rules, facts)
+    if isinstance(summary, Rulebook):
+        return document_of(summary.kept, summary.facts, summary.records, summary.exception_records)
+    return document_of(summary.rules, _facts(summary))
 
 
 def _facts(summary: Findings) -> dict[str, Any]:
@@ -143,6 +177,13 @@ def _labels(summary: Findings) -> dict[str, Any]:
     return found
 
 
+# What files of an older version do not say, and what is made of it.
+_OLDER: Final = {
+    1: "does not say of which types its values are; they are told from the rules",
+    2: "does not say which rules are accepted; all are candidates",
+}
+
+
 def from_json(text: str, source: str = "the rules") -> Rulebook:
     """Read rules back. A broken or unknown file gets one plain sentence."""
     try:
@@ -152,19 +193,18 @@ def from_json(text: str, source: str = "the rules") -> Rulebook:
         raise StairError(f"{source} is not JSON ({why}); expected rules saved by stair") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StairError(f"{source} has no stair rules in it; expected rules saved by stair")
-    version = document.get("version")
-    if isinstance(version, bool) or version not in (1, VERSION):
+    version: Any = document.get("version")
+    if isinstance(version, bool) or version not in range(1, VERSION + 1):
         raise StairError(
             f"{source} has version {shown(version)} of the format, but this stair reads versions 1 "
             f"to {VERSION}; install a newer stair or save the rules again"
         )
     try:
-        rules, facts = read_rules(document, int(version))
+        rules, facts, records, of_exceptions = read_rules(document, int(version))
     except ValueError as error:
         raise StairError(f"{source} is damaged ({error}); save the rules again") from None
-    note = f"{source} is of an older stair and does not say of which types its values are; "
-    notes = (f"{note}they are told from the rules",) if version < VERSION else ()
-    return Rulebook(rules, facts, notes)
+    notes = (f"{source} is of an older stair and {_OLDER[version]}",) if version < VERSION else ()
+    return Rulebook(rules, facts, notes, records, of_exceptions)
 
 
 def load(path: str | Path) -> Rulebook:

@@ -7,10 +7,12 @@ ValueError that says where.
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
@@ -20,6 +22,8 @@ from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.data.zones import known_zone
 from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
+from stair.rules.document import new_records
+from stair.rules.record import STATUSES, Evidence, Record
 from stair.rules.routing import NO_ROUTING, Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import KINDS, PART_KINDS, Field, Kind, Schema
@@ -33,6 +37,10 @@ _FACTS: Final[dict[str, type | tuple[type, ...]]] = {
     "label": str, "source": str, "held_out": list, "left_out": dict, "settings": dict,
     "versions": dict,
 }  # fmt: skip
+
+_RECORD: Final = ("id", "status", "owner", "note", "since", "until", "evidence")
+_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 Mapped: TypeAlias = dict[str, object]  # an object of JSON
 Read = TypeVar("Read")
@@ -80,14 +88,19 @@ def _check_depth(document: object) -> None:
         ]
 
 
-def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
-    """The rules and the facts about them; in the first version types are told from the rules."""
+Records: TypeAlias = tuple[Record, ...]
+
+
+def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, Records, Records]:
+    """The rules, the facts about them and a record for each rule and each exception; in the first
+    version types are told from the rules, and before the third there are no records."""
     routing = ("assigned", "routed", "space", "partitions")
     has_routing = any(key in document for key in routing)
     _check_keys(
         document,
         ("format", "version", "facts", "classes", "outlier", "default", "totals", "fields", "rules",
          *(("columns",) if version > 1 else ()), *(routing if has_routing else ())),
+        ("exceptions",) if version > 2 else (),
     )  # fmt: skip
     facts = _facts(document["facts"])
     classes = _unique(_list(document["classes"], _scalar), "class")
@@ -96,7 +109,8 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
     fields = _list(document["fields"], lambda given: _field(given, version))
     _unique([field.name for field in fields], "field")
     columns = _unique(_list(document.get("columns", []), _text), "column")
-    rules = _list(document["rules"], lambda given: _rule(given, classes))
+    rules = _list(document["rules"], lambda given: _rule(given, classes, version))
+    exceptions = _list(document.get("exceptions", []), lambda each: _rule(each, classes, version))
     totals = _list(document["totals"], _amount)
     if len(totals) != len(classes):
         raise ValueError("totals and classes differ in number")
@@ -107,10 +121,26 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped]:
         None if outlier is None else _label(outlier, classes),
         _routing(document, len(rules)) if has_routing else NO_ROUTING,
     )  # fmt: skip
+    found = _with_exceptions(found, exceptions)
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
-    return found, facts
+    if version < 3:
+        return found, facts, new_records(rules, str(facts.get("source", "")), totals), ()
+    listed = [document["rules"], document.get("exceptions", [])]
+    records = [_record(_mapping(each), len(classes)) for of in listed for each in cast(Any, of)]
+    named = _named(records, [*rules, *exceptions])
+    return found, facts, named[: len(rules)], named[len(rules) :]
+
+
+def _with_exceptions(rules: RuleSet, exceptions: Sequence[Rule]) -> RuleSet:
+    if exceptions and rules.default == rules.positive:
+        raise ValueError("rows without a rule are outliers, so that there is no exception to them")
+    for rule in exceptions:
+        if rule.label != rules.default:
+            raise ValueError(f"an exception gives the label {shown(rule.label)}, and not that of "
+                             "rows without a rule")  # fmt: skip
+    return replace(rules, exceptions=tuple(exceptions))
 
 
 def _facts(given: object) -> Mapped:
@@ -157,7 +187,7 @@ def _field(given: object, version: int) -> Field:
 
 def _with_types(rules: RuleSet) -> RuleSet:
     """Files of the first version do not say of which types the values were."""
-    clauses = [clause for rule in rules.rules for clause in rule.clauses]
+    clauses = [*rules.clauses]
     categories = (d for d in rules.routing.space.dimensions if d.kind == "category")
     clauses += [Among(dimension.feature, dimension.values) for dimension in categories]
     told = {f.name: f for f in Schema.of_clauses(rules.features, clauses).fields}
@@ -195,9 +225,9 @@ def _is_moment(text: str) -> bool:
 # --- rules ----------------------------------------------------------------------------------------
 
 
-def _rule(given: object, classes: list[str | float]) -> Rule:
+def _rule(given: object, classes: list[str | float], version: int) -> Rule:
     found = _mapping(given)
-    _check_keys(found, ("label", "counts", "clauses"), ("words",))
+    _check_keys(found, ("label", "counts", "clauses"), ("words", *(_RECORD if version > 2 else ())))
     _text(found.get("words", ""))
     counts = _list(found["counts"], _amount)
     if counts and len(counts) != len(classes):
@@ -205,6 +235,37 @@ def _rule(given: object, classes: list[str | float]) -> Rule:
     clauses = _list(found["clauses"], _clause)
     label = _label(found["label"], classes)
     return Rule(tuple(clauses), label, tuple(zip(classes, counts, strict=True)) if counts else ())
+
+
+def _record(found: Mapped, n_classes: int) -> Record:
+    """What is kept of a rule; the id is empty where somebody wrote the rule by hand."""
+    name = _text(found.get("id", ""))
+    if "id" in found and not _ID.fullmatch(name):
+        raise ValueError(f"{shown(name)} is no id of a rule: letters, digits, . _ and - make one")
+    status = found.get("status", "candidate")
+    if status not in STATUSES:
+        raise ValueError(f"the status {shown(status)} is none of {', '.join(STATUSES)}")
+    owner, note = (_text(found.get(key, "")) for key in ("owner", "note"))
+    since, until = (_day(found[key]) if key in found else "" for key in ("since", "until"))
+    evidence = _evidence(found["evidence"], n_classes) if "evidence" in found else None
+    return Record(name, status, owner, note, since, until, evidence)
+
+
+def _evidence(given: object, n_classes: int) -> Evidence:
+    found = _mapping(given)
+    _check_keys(found, ("source", "totals"))
+    totals = _list(found["totals"], _amount)
+    if len(totals) != n_classes:
+        raise ValueError("a rule's totals and the classes differ in number")
+    return Evidence(_text(found["source"]), tuple(totals))
+
+
+def _named(records: list[Record], rules: list[Rule]) -> tuple[Record, ...]:
+    """The records, each with an id: what has none is called by what it says."""
+    taken = _unique([record.id for record in records if record.id], "id")
+    without = [rule for rule, record in zip(rules, records, strict=True) if not record.id]
+    names = (made.id for made in new_records(without, "", (), taken))
+    return tuple(record if record.id else replace(record, id=next(names)) for record in records)
 
 
 def _clause(given: object) -> Clause:
@@ -284,7 +345,7 @@ _CLAUSES: Final[dict[str, Callable[[Mapped, str], Clause]]] = {
 def _check_clauses(rules: RuleSet) -> None:
     """Whether each clause, and each dimension of a distance, is about a field of its own kind."""
     fields = {field.name: field for field in rules.schema.fields}
-    for clause in (clause for rule in rules.rules for clause in rule.clauses):
+    for clause in rules.clauses:
         field = fields.get(clause.feature)
         if field is None:
             raise ValueError(f"a rule speaks of {clause.feature!r}, which is no field")
@@ -428,6 +489,14 @@ def _time(value: object) -> np.datetime64:
     if np.isnat(time) or str(time).lstrip("+-") != whole:
         raise ValueError(f"expected a time, got {shown(text)}")
     return time
+
+
+def _day(value: object) -> str:
+    text = _text(value)
+    if _DAY.fullmatch(text):
+        with contextlib.suppress(ValueError):
+            return dt.date.fromisoformat(text).isoformat()
+    raise ValueError(f"expected a day as 2026-05-02, got {shown(text)}")
 
 
 def _flag(value: object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import resources
 from typing import Final
 
 from stair.errors import StairError, did_you_mean
@@ -42,8 +41,3 @@ def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> s
     if form == "view":
         return saved.to_sql_view(table, dialect=dialect)
     return saved.to_sql(table, dialect=dialect)
-
-
-def json_schema() -> str:
-    """The JSON Schema of a rules file."""
-    return resources.files("stair.export").joinpath("rules.schema.json").read_text("utf-8")

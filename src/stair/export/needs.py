@@ -39,9 +39,8 @@ def needed_fields(rules: RuleSet) -> list[Field]:
 
 def _named(rules: RuleSet) -> Iterator[tuple[str, str | float]]:
     """Every category that the rules or their routing name, with its field."""
-    for rule in rules.rules:
-        for clause in rule.clauses:
-            yield from ((clause.feature, value) for value in clause.categories)
+    for clause in rules.clauses:
+        yield from ((clause.feature, value) for value in clause.categories)
     for dimension in rules.routing.space.dimensions:
         if dimension.kind == "category":
             yield from ((dimension.feature, value) for value in dimension.values)
@@ -83,8 +82,7 @@ def refuse_wide(rules: RuleSet, what: str) -> None:
     """For endings whose numbers are doubles: they cannot tell whole numbers beyond 2**53 apart."""
     bounds = [
         (clause.feature, bound)
-        for rule in rules.rules
-        for clause in rule.clauses
+        for clause in rules.clauses
         for bound in clause.bounds
         if isinstance(bound, int)
     ]

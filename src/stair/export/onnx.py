@@ -36,24 +36,60 @@ _HOUR: Final = 3_600_000_000
 
 
 def to_onnx(rules: RuleSet) -> bytes:
-    """A model with two outputs: stair_label, and stair_rule (from 1; 0 where no rule covers)."""
+    """A model with two outputs: stair_label, and stair_rule (from 1; 0 where no rule covers). Where
+    there are exceptions, it has stair_exception too (0 where none takes the row from a rule)."""
     columns = _Columns(rules)
     if not columns.inputs:
         raise StairError("the rules speak of no column, so ONNX has nothing to compute")
     graph = Graph()
     values = columns.read(graph)
     covered = _covered(rules, graph, columns, values)
+    excepted = ""
+    if rules.exceptions:
+        places = [*range(len(rules)), len(rules) + len(rules.exceptions)]
+        excepted = graph.take(covered, range(len(rules), places[-1]))
+        covered = graph.take(covered, places)
     if rules.routing:
         covered = graph.add("And", covered, _in_partition(rules, graph, columns, values))
-    first = graph.add("ArgMax", graph.cast(covered, np.int32), axis=1, keepdims=0)
+    lifting = ""
+    if excepted:
+        covered, lifting = _left(rules, graph, covered, excepted)
+    first = _first(graph, covered)
     numbers = np.array([*range(1, len(rules) + 1), 0], dtype=np.int64)
     labels = _labels(rules)
     outputs: dict[str, DType] = {}
-    for name, table in (("stair_label", labels), ("stair_rule", numbers)):
+    found = [("stair_label", labels, first), ("stair_rule", numbers, first)]
+    if lifting:
+        listed = np.array([*range(1, len(rules.exceptions) + 1), 0], dtype=np.int64)
+        found.append(("stair_exception", listed, _first(graph, lifting)))
+    for name, table, place in found:
         while name in columns.inputs:
             name += "_"
-        outputs[graph.add("Gather", graph.constant(table), first, name=name)] = table.dtype
+        outputs[graph.add("Gather", graph.constant(table), place, name=name)] = table.dtype
     return graph.model(columns.inputs, outputs, "Rules written by stair")
+
+
+def _first(graph: Graph, flags: str) -> str:
+    """The place of the first column that is true; the last one always is."""
+    return graph.add("ArgMax", graph.cast(flags, np.int32), axis=1, keepdims=0)
+
+
+def _left(rules: RuleSet, graph: Graph, covered: str, excepted: str) -> tuple[str, str]:
+    """What exceptions leave to the rules and the default, and which exception takes each row from
+    the rule that would decide about it, with a last column that is true."""
+    gives_way = np.array([*rules.gives_way, False])
+
+    def any_of(flags: str) -> str:
+        counts = graph.cast(flags, np.int32)
+        return graph.cast(graph.add("ReduceMax", counts, graph.axes(1), keepdims=1), np.bool_)
+
+    taken = graph.add("And", any_of(excepted), graph.constant(gives_way[None]))
+    left = graph.add("And", covered, graph.add("Not", taken))
+    would_be = graph.add("Gather", graph.constant(gives_way), _first(graph, covered))
+    is_taken = graph.add("Unsqueeze", would_be, graph.axes(1))
+    lifted = graph.add("And", excepted, is_taken)
+    always = graph.add("Or", is_taken, graph.add("Not", is_taken))
+    return left, graph.add("Concat", lifted, always, axis=1)
 
 
 def onnx_inputs(rules: RuleSet, table: object) -> dict[str, Array]:
@@ -196,7 +232,7 @@ class _Asked:
         self.bounds: list[tuple[int, Interval | Period]] = []
         self.lists: list[tuple[int, Among]] = []
         self.terms: list[tuple[int, Mentions]] = []
-        for self._rule, rule in enumerate(rules.rules):
+        for self._rule, rule in enumerate((*rules.rules, *rules.exceptions)):
             for clause in rule.clauses:
                 clause.accept(self)
 
@@ -214,7 +250,8 @@ class _Asked:
 
 
 def _covered(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, str]) -> str:
-    """Which rule covers which row (rows × rules), and a last column, the default, that is true."""
+    """Which rule and which exception covers which row (rows × rules and exceptions), and a last
+    column, the default, that is true."""
     asked = _Asked(rules)
     met: list[str] = []  # rows × some clauses
     owner: list[int] = []  # the rule of each clause, in the order of `met`
@@ -230,13 +267,12 @@ def _covered(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, 
     if asked.terms:
         met.append(_mentioned(graph, columns, values, [c for _, c in asked.terms]))
         owner += [k for k, _ in asked.terms]
+    n_columns = len(rules) + len(rules.exceptions) + 1
+    belongs = np.zeros((max(1, len(owner)), n_columns), dtype=np.float32)
     if not met:  # no clause at all: something that is true for each row
         first = input_of(next(iter(columns.inputs)))
         met.append(graph.add("Equal", first, first))
-        owner.append(len(rules))
-        belongs = np.zeros((1, len(rules) + 1), dtype=np.float32)
     else:
-        belongs = np.zeros((len(owner), len(rules) + 1), dtype=np.float32)
         belongs[range(len(owner)), owner] = 1.0
     all_met = graph.add("Concat", *met, axis=1)
     unmet = graph.cast(graph.add("Not", all_met), np.float32)

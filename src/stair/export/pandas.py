@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from stair.data.conversion import MEASURES, NETWORKS
 from stair.export.code import (
     Code,
@@ -16,7 +18,7 @@ from stair.export.code import (
     zone_in_code,
 )
 from stair.export.conditions import OfValue
-from stair.export.masks import Expression, Masks, Tools, tools_of, total
+from stair.export.masks import Expression, Masks, Tools, has_exceptions, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, TextLeg
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import RuleSet
@@ -24,10 +26,11 @@ from stair.rules.schema import Field
 
 
 def pandas_masks(rules: RuleSet, frame: Expression) -> list[Expression]:
-    """One boolean Series for each rule, such that `frame[mask]` are the rows that it covers."""
+    """One boolean Series for each rule, such that `frame[mask]` are the rows that it covers and no
+    exception takes from it."""
     masks = _Masks(rules, tools_of("pandas"), frame)
     masks.columns = {name: masks.read(f, frame[f.source]) for name, f in masks.fields.items()}
-    return masks.masks()
+    return masks.left()
 
 
 def pandas_labels(rules: RuleSet, frame: Expression) -> Expression:
@@ -42,11 +45,13 @@ def to_pandas(rules: RuleSet) -> str:
     masks = _Masks(rules, NamedTools(), Code("df"))
     masks.columns = {name: Code(f"x{k}") for k, name in enumerate(masks.fields, start=1)}
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
+    excepting = has_exceptions(rules)
     lines = [
         '"""Rules written by stair, for a pandas DataFrame df: df[masks(df)[0]] is rule 1."""',
         "",
-        prelude("row_reader", "pandas_reader"),
+        prelude("row_reader", "pandas_reader", *["exceptions_reader"] * excepting),
         f"LABELS = {labels!r}  # the first where no rule covers the row",
+        *[f"GIVES_WAY = {list(rules.gives_way)!r}  # to exceptions"] * excepting,
         "",
         "",
         "def label(df: Any) -> Any:",
@@ -57,18 +62,50 @@ def to_pandas(rules: RuleSet) -> str:
         "def rule_number(df: Any) -> Any:",
         '    """The number of the first rule that covers each row, 0 where none does."""',
         "    return first(masks(df), df)",
+        *(_EXCEPTING if excepting else ()),
         "",
         "",
-        "def masks(df: Any) -> list[Any]:",
-        '    """Which rows each rule covers."""',
+        f"def {'covering' if excepting else 'masks'}(df: Any) -> list[Any]:",
+        f'    """Which rows each rule covers{", exceptions or not" * excepting}."""',
     ]
-    for name, field in masks.fields.items():
-        column = Code(f"df[{field.source!r}]")
-        lines.append(f"    {masks.columns[name]} = {masks.read(field, column)}")
+    reads = [
+        (name, f"    {masks.columns[name]} = {masks.read(field, Code(f'df[{field.source!r}]'))}")
+        for name, field in masks.fields.items()
+    ]
+    of_exceptions = {clause.feature for rule in rules.exceptions for clause in rule.clauses}
+    of_rules = rules.with_exceptions(()).used
+    lines += [line for name, line in reads if name in of_rules]
     if rules.routing:
         lines.append(f"    partition = {source(masks.partition())}")
         masks.nearest = Code("partition")
-    return "\n".join([*lines, "    return [", *masks.lines("        "), "    ]", ""])
+    lines += ["    return [", *masks.lines("        "), "    ]", ""]
+    if excepting:
+        lines += [
+            "",
+            "def exceptions(df: Any) -> list[Any]:",
+            '    """Which rows each exception covers."""',
+            *(line for name, line in reads if name in of_exceptions),
+            "    return [",
+            *masks.exception_lines("        "),
+            "    ]",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+# What an exported file has besides where there are exceptions.
+_EXCEPTING: Final = (
+    "",
+    "",
+    "def exception_number(df: Any) -> Any:",
+    '    """The number of the exception that takes each row from a rule, 0 where none does."""',
+    "    return first(lifting(covering(df), exceptions(df), GIVES_WAY), df)",
+    "",
+    "",
+    "def masks(df: Any) -> list[Any]:",
+    '    """Which rows each rule covers, less those that an exception takes from it."""',
+    "    return left(covering(df), exceptions(df), GIVES_WAY)",
+)
 
 
 class _Masks(Masks):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -67,8 +69,11 @@ class _Writer(Conditions[str, Element]):
                    dataType="string", feature="entityId")  # fmt: skip
         rule_set = Element("RuleSet", defaultScore=_word(self._rules.default))
         SubElement(rule_set, "RuleSelectionMethod", criterion="firstHit")
+        excepted = len(self._rules.exceptions) > 0
         for number, rule in enumerate(self._rules.rules, start=1):
-            rule_set.append(self._rule(number, rule))
+            if excepted and number in self._runs:
+                rule_set.extend(self._exceptions(self._runs[number]))
+            rule_set.append(self._rule(str(number), rule, self._all_of(rule)))
         if self._derived:
             model.append(self._transformations())
         model.append(rule_set)
@@ -141,13 +146,37 @@ class _Writer(Conditions[str, Element]):
         self._taken.add(name)
         return name
 
-    def _rule(self, number: int, rule: Rule) -> Element:
-        found = Element("SimpleRule", id=str(number), score=_word(rule.label))
+    @property
+    def _runs(self) -> dict[int, list[Rule]]:
+        """The rules that give way to exceptions, by the number of the first one of each run."""
+        found: dict[int, list[Rule]] = {}
+        pairs = zip(self._rules.gives_way, enumerate(self._rules.rules, start=1), strict=True)
+        for gives, run in groupby(pairs, itemgetter(0)):
+            listed = [numbered for _, numbered in run]
+            if gives:
+                found[listed[0][0]] = [rule for _, rule in listed]
+        return found
+
+    def _exceptions(self, run: Sequence[Rule]) -> list[Element]:
+        """The exceptions as rules for the default label, before the rules that they take rows
+        from: they hit where any of those would."""
+        found = []
+        for number, rule in enumerate(self._rules.exceptions, start=1):
+            any_of = _joined("or", [self._all_of(each) for each in run])
+            parts = [*map(self.of, rule.clauses), any_of]
+            found.append(self._rule(f"exception {number}", rule, _joined("and", parts)))
+        return found
+
+    def _all_of(self, rule: Rule) -> Element:
+        return _joined("and", [self.of(clause) for clause in rule.clauses])
+
+    def _rule(self, name: str, rule: Rule, predicate: Element) -> Element:
+        found = Element("SimpleRule", id=name, score=_word(rule.label))
         if rule.counts and rule.rows:
             found.set("recordCount", _number(rule.rows))
             found.set("nbCorrect", _number(rule.hits))
             found.set("confidence", _number(rule.precision))
-        found.append(_joined("and", [self.of(clause) for clause in rule.clauses]))
+        found.append(predicate)
         for label, count in rule.counts:
             SubElement(found, "ScoreDistribution", value=_word(label), recordCount=_number(count))
         return found

@@ -22,7 +22,7 @@ from stair.export.code import (
     zone_in_code,
 )
 from stair.export.conditions import OfValue
-from stair.export.masks import Expression, Masks, Tools, tools_of, total
+from stair.export.masks import Expression, Masks, Tools, has_exceptions, tools_of, total
 from stair.export.routing import CategoryLeg, Leg, NumberLeg, TextLeg, legs
 from stair.export.row_reader import _short
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
@@ -31,10 +31,11 @@ from stair.rules.schema import Field
 
 
 def polars_masks(rules: RuleSet) -> list[Expression]:
-    """A boolean expression for each rule, such that `df.filter(mask)` are its rows."""
+    """A boolean expression for each rule, such that `df.filter(mask)` are its rows, less those that
+    an exception takes from it."""
     tools = tools_of("polars")
     masks = _Masks(rules, tools)
-    every = masks.masks()
+    every = masks.left()
     return [tools.once(masks.read, masks.steps, mask, tools.pl.Boolean) for mask in every]
 
 
@@ -55,7 +56,7 @@ def _labels(rules: RuleSet) -> list[str | float]:
 def _first(rules: RuleSet, values: list[str | float]) -> Expression:
     tools = tools_of("polars")
     masks = _Masks(rules, tools)
-    every = masks.masks()
+    every = masks.left()
     return tools.first(masks.read, masks.steps, every, values)
 
 
@@ -63,19 +64,21 @@ def to_polars(rules: RuleSet) -> str:
     """The source of MASKS, RULE_NUMBER and LABEL, polars expressions."""
     masks = _Masks(rules, NamedTools())
     conditions = masks.lines("    ")  # which may need columns of their own
+    excepting = has_exceptions(rules)
     lines = [
         '"""Rules written by stair: polars expressions, as in df.with_columns(label=LABEL)."""',
         "",
-        prelude("row_reader", "polars_reader"),
+        prelude("row_reader", "polars_reader", *["exceptions_reader"] * excepting),
         *(f"{name} = pl.col({name!r})" for name in masks.names),
         "",
         "COLUMNS = [",
         *(f"    {column}," for column in masks.read),
         "]",
         f"STEPS = {source(masks.steps)}",
-        "CONDITIONS = [",
+        f"{'COVERING' if excepting else 'CONDITIONS'} = [",
         *conditions,
         "]",
+        *(_excepting(rules, masks) if excepting else ()),
         f"LABELS = {_labels(rules)!r}  # the last where no rule covers the row",
         "",
         "MASKS = [once(COLUMNS, STEPS, condition, pl.Boolean) for condition in CONDITIONS]",
@@ -84,7 +87,27 @@ def to_polars(rules: RuleSet) -> str:
         "LABEL = first(COLUMNS, STEPS, CONDITIONS, LABELS)",
         "",
     ]
+    if excepting:
+        lines[-1:] = [
+            "# The exception that takes a row from a rule, 0 where none does.",
+            "EXCEPTION_NUMBER = first(",
+            "    COLUMNS, STEPS, lifting(COVERING, EXCEPTIONS, GIVES_WAY),",
+            "    [*range(1, len(EXCEPTIONS) + 1), 0],",
+            ")",
+            "",
+        ]
     return "\n".join(lines)
+
+
+def _excepting(rules: RuleSet, masks: _Masks) -> list[str]:
+    """What is left to the rules where there are exceptions."""
+    return [
+        "EXCEPTIONS = [",
+        *masks.exception_lines("    "),
+        "]",
+        f"GIVES_WAY = {list(rules.gives_way)!r}  # to exceptions",
+        "CONDITIONS = left(COVERING, EXCEPTIONS, GIVES_WAY)",
+    ]
 
 
 class _Masks(Masks):

@@ -7,6 +7,7 @@ code. It is written for a person: one condition for each rule, and the rule in w
 from __future__ import annotations
 
 from itertools import chain
+from typing import Final
 
 from stair.data.conversion import NETWORKS, WEEKDAYS
 from stair.export.code import (
@@ -20,12 +21,13 @@ from stair.export.code import (
     zone_in_code,
 )
 from stair.export.conditions import Conditions, OfValue
+from stair.export.masks import has_exceptions
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg, legs
 from stair.export.sentences import one_line, verdict
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.routing import Routing
-from stair.rules.rule_set import RuleSet
+from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field
 
 
@@ -35,6 +37,7 @@ def to_python(rules: RuleSet) -> str:
     names = {field.name: f"x{k}" for k, field in enumerate(needed, start=1)}
     conditions = _Conditions(names)
     labels = [plain(rules.default), *(plain(rule.label) for rule in rules.rules)]
+    excepting = has_exceptions(rules)
     lines = [
         '"""Rules written by stair: which label a row gets, and by which rule."""',
         "",
@@ -49,25 +52,66 @@ def to_python(rules: RuleSet) -> str:
         "",
         "def rule_number(row: Any) -> int:",
         '    """The number of the first rule that covers the row, 0 where none does."""',
+        *(_EXCEPTING if excepting else ()),
     ]
     lines += [f"    {names[field.name]} = {_read(field)}" for field in needed]
-    cases = [
-        [
+    if excepting:
+        lines += [*_exceptions(rules, conditions), "    lifted = 0"]
+    none = "0, lifted" if excepting else "0"
+    cases = []
+    for number, rule in enumerate(rules.rules, start=1):
+        found = f"{number}, lifted" if excepting else f"{number}"
+        cases.append([
             f"    # {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}",
-            f"    if {' and '.join(map(conditions.of, rule.clauses)) or 'True'}:",
-            f"        return {number}",
-        ]
-        for number, rule in enumerate(rules.rules, start=1)
-    ]
+            f"    if {_all_of(rule, conditions)}:",
+            f"        return {found}",
+        ])  # fmt: skip
+        if excepting and rule.label != rules.default:
+            cases[-1][-1:] = [
+                "        if not exception:",
+                f"            return {found}",
+                "        lifted = exception",
+            ]
     if not rules.routing:
-        return "\n".join([*lines, *chain.from_iterable(cases), "    return 0", ""])
+        return "\n".join([*lines, *chain.from_iterable(cases), f"    return {none}", ""])
     lines += ["    partition = _nearest([", *_distances(rules.routing, conditions), "    ])"]
     for k, (start, stop) in enumerate(rules.spans):
         words = one_line(rules.partitions[k].description)
         lines.append(f"    if partition == {k}:  # {words}".rstrip(" #"))
         lines += [f"    {line}" for line in chain.from_iterable(cases[start:stop])]
-        lines.append("        return 0")
-    return "\n".join([*lines, "    return 0", ""])
+        lines.append(f"        return {none}")
+    return "\n".join([*lines, f"    return {none}", ""])
+
+
+# What an exported file has besides where there are exceptions.
+_EXCEPTING: Final = (
+    "    return _decided(row)[0]",
+    "",
+    "",
+    "def exception_number(row: Any) -> int:",
+    '    """The number of the exception that takes the row from a rule, 0 where none does."""',
+    "    return _decided(row)[1]",
+    "",
+    "",
+    "def _decided(row: Any) -> tuple[int, int]:",
+    '    """The number of the rule, and that of the exception."""',
+)
+
+
+def _exceptions(rules: RuleSet, conditions: _Conditions) -> list[str]:
+    """Which exception covers the row."""
+    found = ["    exception = 0"]
+    for number, rule in enumerate(rules.exceptions, start=1):
+        found += [
+            f"    # exception {number}: {one_line(f'{verdict(rules, rule)}: {rule}')}",
+            f"    if not exception and {_all_of(rule, conditions)}:",
+            f"        exception = {number}",
+        ]
+    return found
+
+
+def _all_of(rule: Rule, conditions: _Conditions) -> str:
+    return " and ".join(map(conditions.of, rule.clauses)) or "True"
 
 
 def _read(field: Field) -> str:

@@ -22,6 +22,10 @@ def to_sentences(rules: RuleSet) -> str:
         lines += [
             f"{k}. {one_line(f'{verdict(rules, rule)}: {rule.in_words()}')}" for k, rule in numbered
         ]
+    lines += [
+        f"Exception {k}. {one_line(f'{verdict(rules, rule)}: {rule.in_words()}')}"
+        for k, rule in enumerate(rules.exceptions, start=1)
+    ]
     lines.append(f"Everything else: {one_line(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"
 
@@ -34,6 +38,13 @@ def to_markdown(rules: RuleSet) -> str:
         for k, rule in numbered:
             lines.append(f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(rule.in_words())}")
         lines += [""] if numbered else []
+    if rules.exceptions:
+        lines += ["**Exceptions**", ""]
+        lines += [
+            f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(rule.in_words())}"
+            for k, rule in enumerate(rules.exceptions, start=1)
+        ]
+        lines += [""]
     lines.append(f"**Everything else**: {_plain(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from stair.errors import StairError
 from stair.export.routing import legs
@@ -63,19 +65,20 @@ def to_sql_case(rules: RuleSet, dialect: str = "duckdb") -> str:
     _without_partitions(rules, "a CASE expression")
     known = dialect_of(dialect)
     writer = ClauseWriter(rules, known)
-    text = _label(rules, [writer.rule(rule) for rule in rules.rules])
+    text = _label(rules, [writer.rule(rule) for rule in rules.rules], _excepted(rules, writer))
     return _finished(text, known)
 
 
 def to_sql_predicates(rules: RuleSet, dialect: str = "duckdb") -> tuple[str, ...]:
-    """A condition for each rule, to stand behind WHERE: the rows that this rule covers.
+    """A condition for each rule, to stand behind WHERE: the rows that this rule covers, but those
+    that an exception takes from it.
 
     Where rules overlap, a row belongs to the first rule that covers it.
     """
     _without_partitions(rules, "conditions")
     known = dialect_of(dialect)
     writer = ClauseWriter(rules, known)
-    return tuple(_finished(writer.rule(rule), known) for rule in rules.rules)
+    return tuple(_finished(_left(rules, k, writer), known) for k in range(len(rules)))
 
 
 def _without_partitions(rules: RuleSet, what: str) -> None:
@@ -91,8 +94,15 @@ def _finished(text: str, dialect: Dialect) -> str:
 
 
 def _comments(rules: RuleSet) -> str:
-    lines = [f"{len(rules)} rule{'s' * (len(rules) != 1)}, total length {rules.total_length}"]
+    more = len(rules.exceptions)
+    lines = [
+        f"{len(rules)} rule{'s' * (len(rules) != 1)}, total length {rules.total_length}"
+        + f", {more} exception{'s' * (more != 1)}" * bool(more)
+    ]
     lines += [f"{k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.rules, 1)]
+    lines += [
+        f"exception {k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.exceptions, 1)
+    ]
     return "".join(f"-- {one_line(line)}\n" for line in lines)
 
 
@@ -101,32 +111,79 @@ def _query(rules: RuleSet, table: str | Sequence[str], dialect: Dialect) -> str:
     conditions = [
         f"{_in_partition(rules, k)}{writer.rule(rule)}" for k, rule in enumerate(rules.rules)
     ]
+    excepted = _excepted(rules, writer)
     source = _name(table, dialect)
     taken = rules.schema.taken
     if rules.routing:
         source = _routed(rules.routing, writer, source, taken, dialect)
-    numbers = [f"    WHEN {condition} THEN {k}" for k, condition in enumerate(conditions, 1)]
-    deciding = "\n".join(["CASE", *numbers, "  END"]) if numbers else "CAST(NULL AS INTEGER)"
-    return (
-        f"SELECT *,\n  {_label(rules, conditions)} AS {_new_name('stair_label', taken)},\n"
-        f"  {deciding} AS {_new_name('stair_rule', taken)}\nFROM {source}"
-    )
-
-
-def _label(rules: RuleSet, conditions: Sequence[str]) -> str:
-    if not conditions:
-        return literal(rules.default)
-    cases = [
-        f"    WHEN {condition} THEN {literal(rule.label)}"
-        for condition, rule in zip(conditions, rules.rules, strict=True)
+    columns = [
+        (_label(rules, conditions, excepted), "stair_label"),
+        (_deciding(rules, conditions, excepted), "stair_rule"),
     ]
-    return "\n".join(["CASE", *cases, f"    ELSE {literal(rules.default)}", "  END"])
+    if excepted:
+        columns.append((_lifting(rules, conditions, excepted), "stair_exception"))
+    listed = ",\n  ".join(f"{text} AS {_new_name(name, taken)}" for text, name in columns)
+    return f"SELECT *,\n  {listed}\nFROM {source}"
+
+
+def _excepted(rules: RuleSet, writer: ClauseWriter) -> list[str]:
+    """A condition for each exception; none where there is no rule from which one takes rows."""
+    return [writer.rule(each) for each in rules.exceptions] if any(rules.gives_way) else []
+
+
+def _any_of(conditions: Sequence[str]) -> str:
+    return conditions[0] if len(conditions) == 1 else " OR ".join(f"({c})" for c in conditions)
+
+
+def _case(cases: Iterable[tuple[str, str]], otherwise: str | None = None) -> str:
+    """The first of these conditions that holds decides; one that is NULL does not hold."""
+    lines = [f"    WHEN {condition} THEN {found}" for condition, found in cases]
+    lines += [] if otherwise is None else [f"    ELSE {otherwise}"]
+    return "\n".join(["CASE", *lines, "  END"])
+
+
+def _label(rules: RuleSet, conditions: Sequence[str], excepted: Sequence[str]) -> str:
+    default = literal(rules.default)
+    if not conditions:
+        return default
+    cases = [(c, literal(rule.label)) for c, rule in zip(conditions, rules.rules, strict=True)]
+    return _case([*([(_any_of(excepted), default)] if excepted else []), *cases], default)
+
+
+def _deciding(rules: RuleSet, conditions: Sequence[str], excepted: Sequence[str]) -> str:
+    """The number of the rule that decides about a row."""
+    if not conditions:
+        return "CAST(NULL AS INTEGER)"
+    numbered = [(condition, str(k)) for k, condition in enumerate(conditions, 1)]
+    if not excepted:
+        return _case(numbered)
+    left = [each for each, gives in zip(numbered, rules.gives_way, strict=True) if not gives]
+    return _case([(_any_of(excepted), _case(left) if left else "NULL"), *numbered])
+
+
+def _lifting(rules: RuleSet, conditions: Sequence[str], excepted: Sequence[str]) -> str:
+    """The number of the exception that takes a row from a rule."""
+    number = _case((condition, str(k)) for k, condition in enumerate(excepted, 1))
+    runs = [
+        (gives, [condition for _, condition in run])
+        for gives, run in groupby(zip(rules.gives_way, conditions, strict=True), itemgetter(0))
+    ]
+    return _case((_any_of(run), number if gives else "NULL") for gives, run in runs)
+
+
+def _left(rules: RuleSet, number: int, writer: ClauseWriter) -> str:
+    """The condition of a rule less what exceptions take from it; a condition that is NULL takes
+    nothing."""
+    condition = writer.rule(rules[number])
+    if not (rules.exceptions and rules.gives_way[number]):
+        return condition
+    return f"{condition} AND {_case([(_any_of(_excepted(rules, writer)), '1')], '0')} = 0"
 
 
 def rule_to_sql(rules: RuleSet, number: int, dialect: str = "duckdb") -> str:
     """The condition of one rule. With partitions it is about the column that `to_sql` adds."""
     known = dialect_of(dialect)
-    condition = _finished(ClauseWriter(rules, known).rule(rules[number]), known)
+    condition = _finished(_left(rules, number, ClauseWriter(rules, known)), known)
     return f"{_in_partition(rules, number)}{condition}"
 
 

@@ -199,7 +199,7 @@ class Views:
         self.places = _Places(summary)
         groups = summary._groups
         self.coverage = coverage_of(rules, groups_of_disjoint(rules) if groups is None else groups)
-        self._covered = rules.covers(summary._values) if examples else None
+        self._covered = rules.matches(summary._values).applies if examples else None
         self.falling = falling_rules(summary)
         self._examples = examples
 

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -21,12 +22,12 @@ from stair.errors import StairError
 from stair.report import source
 from stair.review import pages, taking
 from stair.review.desk import Desk
-from stair.review.forms import MOST_FIELDS, clause_of
+from stair.review.forms import MOST_FIELDS, Form, clause_of
 from stair.review.jobs import Job
 from stair.review.log import NOBODY, Event
 from stair.review.revision import Group, Now
 from stair.review.session import Review
-from stair.review.setup import Form, columns_of, first, number, wanted_of, whole
+from stair.review.setup import columns_of, number, wanted_of, whole
 from stair.rules.clauses import Clause
 
 WHO: Final = "stair-who"  # the cookie that tells one browser from another
@@ -93,10 +94,12 @@ def _in_thread(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 
 async def _form(request: Request) -> Form:
     if request.method != "POST":
-        return {}
+        return ImmutableMultiDict()
     body = (await request.body()).decode("utf-8", "replace")
     try:
-        return urllib.parse.parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return ImmutableMultiDict(
+            urllib.parse.parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        )
     except ValueError:
         raise StairError(f"the form has more than {MOST_FIELDS:,} fields") from None
 
@@ -246,10 +249,10 @@ class _Page:
     # --- verdicts -----------------------------------------------------------------------------
 
     def decide(self, request: Request, form: Form) -> Response:
-        review, verdict, following = self._open(), first(form, "verdict"), None
+        review, verdict, following = self._open(), form.get("verdict", ""), None
         with review.store.writing():  # all that a click does is one transaction
             before, group = self._group_of(review, request)
-            review.decide(_who(request), group, verdict, first(form, "note"), first(form, "once"))
+            review.decide(_who(request), group, verdict, form.get("note", ""), form.get("once", ""))
             now = self._now(review)
             if verdict != "none" and before.verdict(group.key) is None:
                 following = _next_open(now, now.revision.groups, group)
@@ -264,15 +267,15 @@ class _Page:
     def decide_row(self, request: Request, form: Form) -> Response:
         review, row = self._open(), whole(request.path_params["row"], "row")
         with review.store.writing():
-            seen_in = review.group(self._now(review), first(form, "current"))
-            review.decide_rows(_who(request), [row], first(form, "verdict"), first(form, "note"),
-                               first(form, "once"), seen_in)  # fmt: skip
+            seen_in = review.group(self._now(review), form.get("current", ""))
+            review.decide_rows(_who(request), [row], form.get("verdict", ""), form.get("note", ""),
+                               form.get("once", ""), seen_in)  # fmt: skip
             now = self._now(review)
         cell = pages.render(
             "mark.html", row=row, mark=pages.mark_of(now, row),
             names=pages.names_of(now.revision.finds_outliers),
         )  # fmt: skip
-        current = first(form, "current")
+        current = form.get("current", "")
         return _html(cell + self._side(review, now, current, oob=True))
 
     def undo(self, request: Request, form: Form) -> Response:
@@ -293,11 +296,11 @@ class _Page:
     ) -> Response:
         review = self._open()
         with review.store.writing():
-            event = turn(_who(request), key=first(form, "once"))
+            event = turn(_who(request), key=form.get("once", ""))
             if event is None:
                 raise StairError(nothing)
             now = self._now(review)
-        subject = event.subject if event.kind == "rule" else first(form, "current")
+        subject = event.subject if event.kind == "rule" else form.get("current", "")
         group = now.revision.find(subject) or next(iter(now.revision.groups), None)
         if group is None:
             return _html(pages.tune(self.desk, review, now) + self._side(review, now, "", oob=True))
@@ -342,10 +345,10 @@ class _Page:
     def _edited(self, now: Now, group: Group, form: Form) -> tuple[int, Clause | None]:
         assert group.number is not None
         rule = now.revision.summary.rules.rules[group.number]
-        clause = whole(first(form, "clause"), "clause")
+        clause = whole(form.get("clause", ""), "clause")
         if clause >= len(rule.clauses):
             raise StairError("the rule has no such clause; load the page again")
-        if first(form, "remove"):
+        if form.get("remove", ""):
             return clause, None
         old = rule.clauses[clause]
         return clause, clause_of(old, form, now.revision.given.values[old.feature])
@@ -358,12 +361,12 @@ class _Page:
 
     def learn(self, request: Request, form: Form) -> Response:
         changes: dict[str, object] = {}
-        if first(form, "method"):
-            changes["method"] = first(form, "method")
-        if first(form, "floor"):
-            changes["min_score"] = number(first(form, "floor"), "floor")
-        if first(form, "longest"):
-            changes["max_rule_length"] = whole(first(form, "longest"), "longest rule")
+        if form.get("method", ""):
+            changes["method"] = form.get("method", "")
+        if form.get("floor", ""):
+            changes["min_score"] = number(form.get("floor", ""), "floor")
+        if form.get("longest", ""):
+            changes["max_rule_length"] = whole(form.get("longest", ""), "longest rule")
         return self._job(self.desk.learn(_who(request), changes))
 
     def relearn(self, request: Request, _form: Form) -> Response:
@@ -375,10 +378,10 @@ class _Page:
     def find_frontier(self, _request: Request, form: Form) -> Response:
         review, now = self._review()
         settings = {**now.revision.settings}
-        if first(form, "method"):
-            settings["method"] = first(form, "method")
-        if first(form, "longest"):
-            settings["max_rule_length"] = whole(first(form, "longest"), "longest rule")
+        if form.get("method", ""):
+            settings["method"] = form.get("method", "")
+        if form.get("longest", ""):
+            settings["max_rule_length"] = whole(form.get("longest", ""), "longest rule")
         review.frontier = None
         job = self.desk.jobs.start(
             "Length against score",
@@ -440,12 +443,12 @@ class _Page:
         return _html(pages.start(self.desk, most=self.most_upload))
 
     def choose(self, _request: Request, form: Form) -> Response:
-        path = self._folder_file(first(form, "name"))
+        path = self._folder_file(form.get("name", ""))
         columns, n_rows, guess = columns_of(path)
-        return _html(pages.setup(first(form, "name"), columns, n_rows, guess))
+        return _html(pages.setup(form.get("name", ""), columns, n_rows, guess))
 
     def open(self, _request: Request, form: Form) -> Response:
-        path = self._folder_file(first(form, "name"))
+        path = self._folder_file(form.get("name", ""))
         self.desk.open(wanted_of(path, form))
         return Response(status_code=204, headers={"HX-Redirect": "/"})
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.datastructures import ImmutableMultiDict
 
 from stair.errors import StairError
 from stair.rules.clauses import (
@@ -33,7 +33,7 @@ WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 # Numpy would also read "now" and "today", and a year of six digits wraps around.
 TIME: Final = re.compile(r"[+-]?\d{4,5}(-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?)?)?", re.A)
 
-Fields = Mapping[str, Sequence[str]]
+Form: TypeAlias = ImmutableMultiDict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def form_of(clause: Clause, place: int, values: NDArray[Any]) -> ClauseForm:
     return clause.accept(_AsForm(place, values))
 
 
-def clause_of(old: Clause, fields: Fields, values: NDArray[Any]) -> Clause:
+def clause_of(old: Clause, fields: Form, values: NDArray[Any]) -> Clause:
     """The clause that a filled form describes; of the same kind and column as the old one."""
     return old.accept(_AsFilled(fields, values))
 
@@ -117,7 +117,7 @@ class _AsForm:
 class _AsFilled:
     """A clause of a column with these values, as these fields of a form have it."""
 
-    fields: Fields
+    fields: Form
     values: NDArray[Any]
 
     @property
@@ -126,7 +126,7 @@ class _AsFilled:
 
     @property
     def negated(self) -> bool:
-        return _first(self.fields, "negated") == "1"
+        return self.fields.get("negated", "") == "1"
 
     def interval(self, old: Interval) -> Clause:
         low = _number(self.fields, "low", -math.inf)
@@ -145,7 +145,7 @@ class _AsFilled:
 
     def among(self, old: Among) -> Clause:
         named = _categories(old, self.values)
-        ticked = set(self.fields.get("value", ()))
+        ticked = set(self.fields.getlist("value"))
         shown = [value for k, (value, _) in enumerate(named[:MOST_VALUES]) if str(k) in ticked]
         hidden = [value for value, _ in named[MOST_VALUES:] if value in old.values]
         chosen, missing, negated = (*shown, *hidden), self.missing, self.negated
@@ -154,7 +154,7 @@ class _AsFilled:
         return _about_something(replace(old, values=chosen, negated=negated, missing=missing))
 
     def mentions(self, old: Mentions) -> Clause:
-        term = _first(self.fields, "term").strip()
+        term = self.fields.get("term", "").strip()
         if not term:
             raise StairError(
                 "which word? The clause says what a text mentions, and there is no word"
@@ -168,12 +168,8 @@ def _about_something(clause: Clause) -> Clause:
     return clause
 
 
-def _first(fields: Fields, name: str) -> str:
-    return next(iter(fields.get(name, ())), "")
-
-
-def _number(fields: Fields, name: str, none: float) -> float:
-    text = _first(fields, name).strip().replace("−", "-")
+def _number(fields: Form, name: str, none: float) -> float:
+    text = fields.get(name, "").strip().replace("−", "-")
     if not text:
         return none
     value = math.nan
@@ -186,8 +182,8 @@ def _number(fields: Fields, name: str, none: float) -> float:
     return value
 
 
-def _time(fields: Fields, name: str, none: np.datetime64) -> np.datetime64:
-    text = _first(fields, name).strip()
+def _time(fields: Form, name: str, none: np.datetime64) -> np.datetime64:
+    text = fields.get(name, "").strip()
     if not text:
         return none
     time: np.datetime64 | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -20,9 +20,7 @@ from stair.data.frame import Array, Frame
 from stair.data.packages import NO_EXTENSIONS
 from stair.errors import StairError, no_such_column
 from stair.report.cells import MISSING, cell
-
-if TYPE_CHECKING:
-    from stair.review.judged import Rows as Rowset
+from stair.review.judged import Rows as Rowset
 
 LARGEST_PAGE: Final = 1000
 ORDERS_KEPT: Final = 16  # eight bytes for each row

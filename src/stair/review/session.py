@@ -197,7 +197,7 @@ class Review:
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
-        covered = matched = rules.covers(given.values)
+        covered = matched = rules.matches(given.values).applies
         if given.verdict.negative is not None:  # a row is of one kind: that of the first rule
             matched = first_covering(covered)[:, None] == np.arange(len(rules))
         groups: list[Group] = []

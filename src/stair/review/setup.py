@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from stair.data import read
 from stair.errors import StairError
 from stair.learn.table import choose_fields
 from stair.review.desk import Wanted
+from stair.review.forms import Form
 from stair.verdict.labels import read_labels
 
-Form: TypeAlias = dict[str, list[str]]
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
 
 
@@ -38,27 +38,22 @@ def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]
 def wanted_of(path: Path, form: Form) -> Wanted:
     """What a filled form asks for."""
 
-    by = first(form, "by")
-    columns, used = form.get("column", []), set(form.get("use", []))
-    label = first(form, "label") if by == "label" else None
+    by = form.get("by", "")
+    columns, used = form.getlist("column"), set(form.getlist("use"))
+    label = form.get("label", "") if by == "label" else None
     unused = tuple(name for name in columns if name not in used and name != label)
     if columns and len(unused) == len([c for c in columns if c != label]):
         raise StairError("no column is ticked; the rules need at least one to speak of")
     return Wanted(
         path,
         label=label or None,
-        detector=(first(form, "detector") or None) if by == "detector" else None,
-        contamination=_share(first(form, "contamination")) if by == "detector" else None,
+        detector=(form.get("detector", "") or None) if by == "detector" else None,
+        contamination=_share(form.get("contamination", "")) if by == "detector" else None,
         exclude=unused,
-        method=first(form, "method") or "distilled",
-        min_score=number(first(form, "floor") or "0.8", "floor"),
-        max_rule_length=int(number(first(form, "longest") or "10", "longest rule")),
+        method=form.get("method", "") or "distilled",
+        min_score=number(form.get("floor", "") or "0.8", "floor"),
+        max_rule_length=int(number(form.get("longest", "") or "10", "longest rule")),
     ).check()
-
-
-def first(form: Form, name: str) -> str:
-    """The value of a field, empty where there is none."""
-    return next(iter(form.get(name, ())), "")
 
 
 def whole(text: str, what: str) -> int:

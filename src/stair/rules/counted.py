@@ -7,7 +7,7 @@ memory, a batch of a file and the blocks of many workers are counted by the same
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.rules.clauses import Clause
-from stair.rules.groups import Groups, groups_apart, groups_of
+from stair.rules.groups import Groups, groups_apart, groups_of_matches
+from stair.rules.matches import Matches
 from stair.rules.objective import f1
 from stair.rules.rule_set import Label, Rule, RuleSet
 from stair.rules.schema import Values
@@ -85,13 +86,18 @@ class Rest:
 @dataclass(frozen=True, eq=False)
 class Counted:
     """The rows of each class that each rule covers, those that it decides about because it is the
-    first, and those that it alone covers; the rows that meet each clause, rule by rule."""
+    first, and those that it alone covers; the rows that meet each clause, rule by rule. Rows that
+    an exception takes from a rule are none of its; exceptions have those that they take from any
+    rule, and those that no other one takes."""
 
     rules: RuleSet
     covered: Counts
     decided: Counts  # one more at the end: the rows that no rule covers
     sole: Counts
     met: Counts
+    lifted: Counts
+    sole_lifted: Counts
+    all_lifted: Counts  # one row: that all exceptions together take
 
     def __add__(self, other: Counted) -> Counted:
         """The counts of two parts of the data, which are those of both."""
@@ -101,6 +107,9 @@ class Counted:
             decided=self.decided + other.decided,
             sole=self.sole + other.sole,
             met=self.met + other.met,
+            lifted=self.lifted + other.lifted,
+            sole_lifted=self.sole_lifted + other.sole_lifted,
+            all_lifted=self.all_lifted + other.all_lifted,
         )
 
     @cached_property
@@ -164,12 +173,19 @@ class Counted:
     @property
     def recounted(self) -> RuleSet:
         """The rules with these counts."""
-        classes = self.rules.classes
-        counted = tuple(
-            Rule(rule.clauses, rule.label, tuple(zip(classes, map(float, counts), strict=True)))
-            for rule, counts in zip(self.rules, self.covered.tolist(), strict=True)
+        return replace(
+            self.rules,
+            rules=self._with_counts(self.rules.rules, self.covered),
+            totals=tuple(map(float, self.totals.tolist())),
+            exceptions=self._with_counts(self.rules.exceptions, self.lifted),
         )
-        return replace(self.rules, rules=counted, totals=tuple(map(float, self.totals.tolist())))
+
+    def _with_counts(self, rules: Sequence[Rule], counts: Counts) -> tuple[Rule, ...]:
+        classes = self.rules.classes
+        return tuple(
+            Rule(rule.clauses, rule.label, tuple(zip(classes, map(float, each), strict=True)))
+            for rule, each in zip(rules, counts.tolist(), strict=True)
+        )
 
     def of_class(self, place: int) -> Figures:
         """All rules together, about one class."""
@@ -211,6 +227,22 @@ class Counted:
             found.append(RuleEvidence(rule, rows, hits, share, int(sole[place]), clauses))
         return tuple(found)
 
+    def of_exceptions(self) -> tuple[RuleEvidence, ...]:
+        """What each exception does: the rows that it takes from the rules, those of them that have
+        the default label, and which part that is of all that rules would be wrong about without
+        exceptions. Clauses are counted for rules alone."""
+        default = self.default
+        places = [k for k in range(len(self.totals)) if k != default]
+        wrong = int(self.predicted[places][:, default].sum() + self.all_lifted[0, default])
+        found = []
+        for rule, counts, sole in zip(
+            self.rules.exceptions, self.lifted, self.sole_lifted, strict=True
+        ):
+            rows, hits = int(counts.sum()), int(counts[default])
+            share = hits / wrong if wrong else math.nan
+            found.append(RuleEvidence(rule, rows, hits, share, int(sole[default]), ()))
+        return tuple(found)
+
     def _clause(self, clause: Clause, met: Counts, place: int) -> ClauseEvidence:
         """The shares within the rule's own class (at this place) and outside of it."""
         total, outside = self.totals[place], self.totals.sum() - self.totals[place]
@@ -233,12 +265,19 @@ def counted_of(rules: RuleSet, groups: Groups, met: Counts | None = None) -> Cou
     sole = np.zeros(shape, dtype=np.int64)
     np.add.at(sole, (first[alone], groups.classes[alone]), groups.counts[alone])
     n_clauses = sum(len(rule.clauses) for rule in rules)
+    lifted = groups.lifted
+    if lifted is None:
+        lifted = np.zeros((len(groups.counts), len(rules.exceptions)), dtype=np.bool_)
+    n_taking = lifted.sum(axis=1, keepdims=True)
     return Counted(
         rules,
         groups.by_class_and_rule(groups.covered, n_classes),
         decided,
         sole[:-1],
         np.zeros((n_clauses, n_classes), dtype=np.int64) if met is None else met,
+        groups.by_class_and_rule(lifted, n_classes),
+        groups.by_class_and_rule(lifted & (n_taking == 1), n_classes),
+        groups.by_class_and_rule(n_taking > 0, n_classes),
     )
 
 
@@ -247,12 +286,12 @@ def count(
     values: Values,
     codes: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
-    covered: NDArray[np.bool_] | None = None,
+    matches: Matches | None = None,
 ) -> Counted:
     """The rules on rows with these classes; those without one (−1) are left out. Weights say how
-    many rows each of them stands for, and `covered` what each rule covers, where that is known."""
+    many rows each of them stands for, and `matches` what covers what, where that is known."""
     known = np.flatnonzero(codes >= 0)
-    covered = rules.covers(values) if covered is None else covered
+    matches = rules.matches(values) if matches is None else matches
     times = None if weights is None else weights[known]
     met = np.zeros((sum(len(rule.clauses) for rule in rules), len(rules.classes)), dtype=np.int64)
     clauses = (clause for rule in rules for clause in rule.clauses)
@@ -262,7 +301,7 @@ def count(
             row += np.bincount(codes[here], minlength=len(row))
         else:
             np.add.at(row, codes[here], weights[here])
-    return counted_of(rules, groups_of(covered[known], codes[known], times), met)
+    return counted_of(rules, groups_of_matches(matches.take(known), codes[known], times), met)
 
 
 def groups_of_disjoint(rules: RuleSet) -> Groups:

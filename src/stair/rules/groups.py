@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.rules.match import first_covering
+from stair.rules.matches import Matches
 
 # Keys are counted where there are few possible ones, and sorted where there are more.
 FEW_KEYS: Final = 1 << 20
@@ -21,11 +22,13 @@ FEW_KEYS: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Groups of rows: of one class, and covered by the same rules."""
+    """Groups of rows: of one class, and covered by the same rules, less what exceptions take from
+    these; `lifted` are the exceptions that change the label of a group."""
 
     classes: NDArray[np.int32]
     covered: NDArray[np.bool_]  # groups × rules
     counts: NDArray[np.int64]  # rows
+    lifted: NDArray[np.bool_] | None = None  # groups × exceptions, where there are some
 
     def of_rule(self, number: int, n_classes: int) -> NDArray[np.int64]:
         """The rows of each class that a rule covers."""
@@ -48,7 +51,7 @@ class Groups:
 
     def with_rules(self, numbers: Sequence[int]) -> Groups:
         """As if there were these rules alone, in this order."""
-        return replace(self, covered=self.covered[:, list(numbers)])
+        return replace(self, covered=self.covered[:, list(numbers)], lifted=None)
 
     def first(self) -> NDArray[np.intp]:
         """The number of the first rule that covers each group, or −1."""
@@ -64,12 +67,14 @@ def groups_of(
     covered: NDArray[np.bool_],
     codes: NDArray[np.int32],
     weights: NDArray[np.int64] | None = None,
+    lifted: NDArray[np.bool_] | None = None,
 ) -> Groups:
     """The groups of rows that are here: which rules cover each of them, its class, and how many
     rows it stands for."""
     keys = codes.astype(np.int64)
-    for byte in np.packbits(covered, axis=1).T:
-        keys = _ranks(keys * 256 + byte)
+    for matrix in (covered,) if lifted is None else (covered, lifted):
+        for byte in np.packbits(matrix, axis=1).T:
+            keys = _ranks(keys * 256 + byte)
     n_groups = int(keys.max(initial=-1)) + 1
     one = np.empty(n_groups, dtype=np.intp)
     one[keys] = np.arange(len(keys))
@@ -79,7 +84,18 @@ def groups_of(
     else:
         np.add.at(counts, keys, weights)
     is_there = counts > 0  # a class without rows
-    return Groups(codes[one[is_there]], covered[one[is_there]], counts[is_there])
+    here = one[is_there]
+    return Groups(
+        codes[here], covered[here], counts[is_there], None if lifted is None else lifted[here]
+    )
+
+
+def groups_of_matches(
+    matches: Matches, codes: NDArray[np.int32], weights: NDArray[np.int64] | None = None
+) -> Groups:
+    """The groups of rows by what rules and exceptions come to."""
+    lifted = matches.lifted if matches.excepted.shape[1] else None
+    return groups_of(matches.applies, codes, weights, lifted)
 
 
 def groups_apart(counts: NDArray[np.int64], totals: NDArray[np.int64]) -> Groups:

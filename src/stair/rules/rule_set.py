@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
-from stair.errors import StairError, folded
+from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
 from stair.rules.clauses import (
     Among,
@@ -33,7 +33,8 @@ from stair.rules.clauses import (
 )
 from stair.rules.document import document_of
 from stair.rules.figures import fine_percent
-from stair.rules.match import all_matches, first_match
+from stair.rules.match import all_matches, first_covering, first_match
+from stair.rules.matches import Matches
 from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
 
@@ -131,7 +132,8 @@ class Explanation:
 
     `number` counts the rules from 1, None where no rule covers the row. For a row that is no
     outlier, `nearest` is the outlier rule that it misses by the fewest clauses, and `misses` says
-    which ones.
+    which ones. Where an `exception` (from 1) covers a row of another label, `would_be` is the rule
+    that it takes the row from, whose `reasons` these are, and `because` is why it does.
     """
 
     label: Label
@@ -141,9 +143,15 @@ class Explanation:
     nearest: int | None = None
     misses: tuple[str, ...] = ()
     partition: str = ""  # where the rules are local
+    exception: int | None = None
+    would_be: int | None = None
+    would_be_name: str = ""
+    because: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         reasons = "; ".join(self.reasons) or "it covers all"
+        if self.exception is not None:
+            return f"{self._verdict()} ({reasons}), {self._but()}."
         text = f"{self._verdict()}." if self.number is None else f"{self._verdict()}: {reasons}."
         return f"{text} {self._nearest()}." if self.nearest is not None else text
 
@@ -151,9 +159,14 @@ class Explanation:
         who = self.name[:1].upper() + self.name[1:]
         if self.partition:
             who = f"{who} in {self.partition}"
+        if self.exception is not None:
+            return f"{who}: would be {_a(self.would_be_name)} by rule {self.would_be}"
         return (
             f"{who}: no rule covers it" if self.number is None else f"{who} by rule {self.number}"
         )
+
+    def _but(self) -> str:
+        return f"but exception {self.exception}: {'; '.join(self.because) or 'it covers all'}"
 
     def _nearest(self) -> str:
         return f"Nearest outlier rule {self.nearest}: {'; '.join(self.misses)}"
@@ -162,8 +175,10 @@ class Explanation:
         return f"Explanation({self})"
 
     def _repr_html_(self) -> str:
-        nearest = () if self.nearest is None else (self._nearest(),)
-        return notebook.listed(self._verdict(), (*self.reasons, *nearest))
+        more = () if self.nearest is None else (self._nearest(),)
+        if self.exception is not None:
+            more = (self._but(),)
+        return notebook.listed(self._verdict(), (*self.reasons, *more))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,6 +190,10 @@ class RuleSet:
     weights) of each class. Where names are given in place of a schema, what they are is told from
     the clauses. A row is held against the rules of its own partition alone, which stand one after
     the other in `rules`; where nobody asked for more there is one partition.
+
+    `exceptions` are rules for the default label, whose rows get it even where rules with other
+    labels cover them, in every partition. What a rule `covers` its clauses alone say; what it
+    decides, and all that is counted of it, is less what exceptions take from it.
     """
 
     rules: tuple[Rule, ...]
@@ -184,12 +203,42 @@ class RuleSet:
     totals: tuple[float, ...]
     positive: Label | None = None
     routing: Routing = NO_ROUTING
+    exceptions: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         given: Any = self.schema
         if not isinstance(given, Schema):
-            clauses = (clause for rule in self.rules for clause in rule.clauses)
-            object.__setattr__(self, "schema", Schema.of_clauses(given, clauses))
+            object.__setattr__(self, "schema", Schema.of_clauses(given, self.clauses))
+        if self.exceptions and self.default == self.positive:
+            raise StairError(
+                f"every row is {_a(self.label_name(self.default))} unless a rule says otherwise, "
+                "so exceptions to these rules would say nothing"
+            )
+        for exception in self.exceptions:
+            if exception.label != self.default:
+                raise StairError(
+                    f"the exception {exception} has the label {exception.label!r}, but what "
+                    f"exceptions cover gets the default label, {self.default!r}"
+                )
+
+    @property
+    def clauses(self) -> Iterator[Clause]:
+        """All clauses of rules and exceptions, one after the other."""
+        return (c for rule in (*self.rules, *self.exceptions) for c in rule.clauses)
+
+    def with_exceptions(self, exceptions: Iterable[Rule | Sequence[Clause]]) -> RuleSet:
+        """These rules with these exceptions: rules, of which the clauses count, or clauses."""
+        found = tuple(
+            replace(each, label=self.default)
+            if isinstance(each, Rule)
+            else Rule(tuple(each), self.default)
+            for each in exceptions
+        )
+        for exception in found:
+            for clause in exception.clauses:
+                if clause.feature not in self.features:
+                    raise no_such_column(clause.feature, self.features, "what the rules may say")
+        return replace(self, exceptions=found)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -199,7 +248,7 @@ class RuleSet:
     @property
     def used(self) -> frozenset[str]:
         """The names of the fields that must be known to label a row."""
-        mine = frozenset(clause.feature for rule in self.rules for clause in rule.clauses)
+        mine = frozenset(clause.feature for clause in self.clauses)
         return mine | {dimension.feature for dimension in self.routing.space.dimensions}
 
     @property
@@ -285,6 +334,11 @@ class RuleSet:
         return max((rule.length for rule in self.rules), default=0)
 
     @property
+    def gives_way(self) -> tuple[bool, ...]:
+        """For each rule whether exceptions take rows from it: its label is not the default."""
+        return tuple(rule.label != self.default for rule in self.rules)
+
+    @property
     def outlier_rules(self) -> tuple[Rule, ...]:
         """The rules of the outlier class; all rules where there is no such class."""
         if self.positive is None:
@@ -303,8 +357,11 @@ class RuleSet:
         return "outlier" if label == self.positive else "inlier"
 
     def assign(self, X: Any) -> NDArray[np.intp]:
-        """The number of the first rule that covers each row, −1 where none does."""
+        """The number of the rule that decides about each row, the first that covers it, −1 where
+        none does or an exception covers it too."""
         values = self.read(X)
+        if self.exceptions:
+            return self.matches(values).numbers
         numbers = np.full(values.n_rows, -1, dtype=np.intp)
         for own, rows, here in self.parts(values):
             found = first_match(self.rules[own.start : own.stop], here.__getitem__, here.n_rows)
@@ -312,13 +369,21 @@ class RuleSet:
         return numbers
 
     def covers(self, X: Any) -> NDArray[np.bool_]:
-        """A (rows × rules) matrix: which rule covers which row."""
+        """A (rows × rules) matrix: which rule covers which row, exceptions or not."""
         values = self.read(X)
         covered = np.zeros((values.n_rows, len(self.rules)), dtype=np.bool_)
         for own, rows, here in self.parts(values):
             rules = self.rules[own.start : own.stop]
             covered[rows, own.start : own.stop] = all_matches(rules, here.__getitem__, here.n_rows)
         return covered
+
+    def matches(self, X: Any) -> Matches:
+        """What rules and exceptions cover of some rows, and what that comes to."""
+        values = self.read(X)
+        excepted = np.empty((values.n_rows, 0), dtype=np.bool_)
+        if self.exceptions:
+            excepted = all_matches(self.exceptions, values.__getitem__, values.n_rows)
+        return Matches(self.covers(values), excepted, np.array(self.gives_way, dtype=np.bool_))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row."""
@@ -353,10 +418,28 @@ class RuleSet:
             number = own[int(first)] + 1
             rule = self.rules[number - 1]
             label = rule.label
-            reasons = tuple(reason(c, _plain(values[c.feature][0])) for c in rule.clauses)
+            reasons = _reasons(rule, values)
+        if self.exceptions and label != self.default:
+            matches = self.matches(values)
+            if matches.lifted[0].any():
+                return self._excepted(values, matches, place)
         nearest, misses = (None, ()) if label == self.positive else self._nearest(values, own)
         name, partition = self.label_name(label), self.routing.heading(place)
         return Explanation(label, name, number, reasons, nearest, misses, partition)
+
+    def _excepted(self, values: Values, matches: Matches, place: int) -> Explanation:
+        """Why a row that a rule covers has the default label: an exception covers it."""
+        number, would_be = int(matches.numbers[0]), int(matches.would_be[0])
+        exception = int(first_covering(matches.lifted)[0])
+        return Explanation(
+            self.default, self.label_name(self.default), None if number < 0 else number + 1,
+            _reasons(self.rules[would_be], values),
+            partition=self.routing.heading(place),
+            exception=exception + 1,
+            would_be=would_be + 1,
+            would_be_name=self.label_name(self.rules[would_be].label),
+            because=_reasons(self.exceptions[exception], values),
+        )  # fmt: skip
 
     def _nearest(self, values: Values, own: range) -> tuple[int | None, tuple[str, ...]]:
         """The outlier rule with the fewest clauses that the row does not meet, and those; of the
@@ -384,13 +467,17 @@ class RuleSet:
                 lines.append(f"partition {k}, {partition.rows:g} rows: {partition.description}")
             lines += [f"{rule} → {self.label_name(rule.label)}" for rule in self.rules[start:stop]]
             lines.append(f"otherwise → {self.label_name(self.default)}")
+        name = self.label_name(self.default)
+        lines += [f"but {exception} → {name}" for exception in self.exceptions]
         return "\n".join(lines)
 
     def _size(self) -> str:
-        n = len(self.rules)
+        n, more = len(self.rules), len(self.exceptions)
         return (
             f"{n:,} rule{'s' * (n != 1)}, total length {self.total_length:,}, "
             f"{self.n_bounds:,} bound{'s' * (self.n_bounds != 1)}"
+            + f", {more:,} exception{'s' * (more != 1)}"
+            * bool(more)
         )
 
     def __repr__(self) -> str:
@@ -404,7 +491,13 @@ class RuleSet:
         ]  # fmt: skip
         more = len(self.rules) - len(rows)
         rows += [("", f"{more:,} more", "", "", "")] if more else []
-        rows.append(("", "everything else", str(self.label_name(self.default)), "", ""))
+        name = str(self.label_name(self.default))
+        rows += [
+            (f"exception {k}", f"but not where {rule.in_words()}", name,
+             f"{rule.rows:,.6g}" if rule.rows else "", _share(rule.precision))
+            for k, rule in enumerate(self.exceptions, start=1)
+        ]  # fmt: skip
+        rows.append(("", "everything else", name, "", ""))
         return notebook.table(self._size(), ("", "rows where …", "label", "rows", "right"), rows, 3)
 
 
@@ -457,6 +550,15 @@ def one_row(row: Any, schema: Schema) -> Any:
 def _share(share: float) -> str:
     """A share as a person reads it, and nothing where there is none; never rounded up to all."""
     return "" if math.isnan(share) else fine_percent(share)
+
+
+def _reasons(rule: Rule, values: Values) -> tuple[str, ...]:
+    """The clauses of a rule with the values of the one row that meets them."""
+    return tuple(reason(c, _plain(values[c.feature][0])) for c in rule.clauses)
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _plain(value: Any) -> Any:

@@ -5,8 +5,7 @@ module finds them in a folder that the user names or in a per-user cache, which 
 public home on first use. Every file is checked against a pinned SHA-256 sum before a single number
 of it is used, so that a result never rests on a damaged or silently changed file.
 
-Importing this module needs only the standard library and numpy; scipy and scikit-learn are
-imported by the functions that use them, because they are slow to load.
+scipy and scikit-learn are imported by the functions that use them, because they are slow to load.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair import traffic
+from experiments import traffic
 
 __all__ = [
     "BASE_URL",

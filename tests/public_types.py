@@ -1,0 +1,53 @@
+"""What a type checker makes of the public names: read by mypy, run by nobody.
+
+`import stair` loads names when they are used, so a checker knows those alone that the package
+imports for it. What it does not know is Any, which is equal to every type but in `assert_type`.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import stair
+from stair import (
+    CART,
+    ID3,
+    Among,
+    Dask,
+    DistilledStair,
+    DuckDB,
+    Explanation,
+    FloorNotReached,
+    Interval,
+    LocalStair,
+    Mentions,
+    OutlierGuessed,
+    Period,
+    Rule,
+    Rulebook,
+    RuleSet,
+    Source,
+    Spark,
+    Stair,
+    StairError,
+    Summary,
+    export,
+    load,
+    summarize,
+)
+from stair.estimators.distilled import DistilledStair as Distilled
+
+
+def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
+    assert_type(stair.DistilledStair(), Distilled)
+    assert_type(DistilledStair(min_score=0.9), Distilled)
+    assert_type((Stair(), LocalStair(), ID3(), CART()), tuple[Stair, LocalStair, ID3, CART])
+    assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
+    assert_type(summarize(Source({}), "label"), Summary)
+    assert_type(load("rules.json"), Rulebook)
+    assert_type(rules.rules, tuple[Rule, ...])
+    assert_type(rules.explain(row), Explanation)
+    assert_type(rules[0].clauses, tuple[Interval | Period | Among | Mentions, ...])
+    assert_type(export.to_text(summarize({}, "label")), str)
+    said = FloorNotReached(""), OutlierGuessed(""), StairError("")
+    assert_type(said, tuple[FloorNotReached, OutlierGuessed, StairError])

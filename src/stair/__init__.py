@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
+    from stair.learn.wishes import ColumnWish
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
+    "ColumnWish": "learn.wishes",
     "Dask": "engines.large",
     "DistilledStair": "estimators",
     "DuckDB": "engines.large",
@@ -51,6 +53,7 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "ColumnWish",
     "Dask",
     "DistilledStair",
     "DuckDB",

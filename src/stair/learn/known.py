@@ -20,6 +20,7 @@ from stair.rules.columns import (
     Sides,
     Times,
 )
+from stair.rules.rule_set import RuleSet
 from stair.rules.schema import Schema
 
 # Which sides make an outlier.
@@ -46,13 +47,28 @@ def as_wished(table: Table, wishes: Mapping[str, ColumnWish], *, one_sided: bool
         columns.append(_as_known(column, wish, direction, one_sided=one_sided))
         kept.append(place)
     if not columns:
-        raise StairError(
-            f"{option('never')} leaves no column that rules may speak of; take one of them back"
-        )
+        raise StairError("no column is left that rules may speak of; say never of fewer of them")
     codes = table.codes
     if len(kept) < len(table.columns):
         codes = np.asfortranarray(codes[:, kept])
     return Table(schema, tuple(columns), codes, table.values)
+
+
+def costs_of(rules: RuleSet, wishes: Mapping[str, ColumnWish]) -> dict[str, int]:
+    """What the attributes of rules cost, by their names."""
+    source = {each.name: each.source for each in rules.schema.fields}
+    names = {clause.attribute for rule in rules for clause in rule.clauses}
+    found = {name: wishes.get(name) or wishes.get(source.get(name, name)) for name in names}
+    return {name: 1 if wish is None else wish.cost for name, wish in found.items()}
+
+
+def length_with_costs(rules: RuleSet, costs: Mapping[str, int]) -> int:
+    """The total length, an attribute of a column as much as it costs."""
+    return sum(
+        costs.get(name, 1)
+        for rule in rules
+        for name in {clause.attribute for clause in rule.clauses}
+    )
 
 
 def _check_directions(schema: Schema, wishes: Mapping[str, ColumnWish]) -> None:

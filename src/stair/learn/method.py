@@ -145,6 +145,11 @@ class Method:
         """Floors and budgets: that on the score, where there are no others."""
         return Wishes(self.floor)
 
+    @property
+    def wish_of_one(self) -> str:
+        """The first wish that is about one kind of outlier, by its name; empty where none is."""
+        return ""
+
     def wished(self, table: Table) -> Table:
         """A table with what is known of its columns."""
         known = column_wishes_of(self.column_wishes)
@@ -170,6 +175,11 @@ class Method:
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         """Rules for a table and the classes of its rows."""
         raise NotImplementedError
+
+    def for_part(self, share: float) -> Self:
+        """The same for a part of the rows: what is counted in rows is less there."""
+        del share
+        return self
 
     def cheaper(self, learned: Learned, folds: int) -> Self:
         """What learns much the same with less effort, to see quickly whether rules hold."""

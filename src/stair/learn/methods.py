@@ -86,6 +86,14 @@ class DistilledMethod(Method):
             self.max_alerts, self.max_total_length, self.max_rules,
         )  # fmt: skip
 
+    @property
+    def wish_of_one(self) -> str:
+        names = ("min_precision", "min_rule_precision", "min_recall", "max_alerts", "max_rules")
+        given = [name for name in names if getattr(self, name) is not None]
+        if not given and self.beta != 1:
+            given = ["beta"]
+        return option(given[0], getattr(self, given[0])) if given else ""
+
     def wished(self, table: Table) -> Table:
         known = column_wishes_of(self.column_wishes)
         if not known and not self.one_sided:
@@ -94,9 +102,10 @@ class DistilledMethod(Method):
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning")
-        if task.positive is None and not self.wishes.is_plain:
+        wish = self.wish_of_one
+        if task.positive is None and wish:
             raise StairError(
-                f"{self._first_wish} is about one kind of outlier, but there are several "
+                f"{wish} is about one kind of outlier, but there are several "
                 f"classes; name it with {option('positive')}"
             )
         table = self.wished(table)
@@ -129,18 +138,6 @@ class DistilledMethod(Method):
             outcomes=found.outcomes,
         )  # fmt: skip
 
-    @property
-    def _first_wish(self) -> str:
-        """The first wish beside the floor on F1, by its name."""
-        names = ("min_precision", "min_rule_precision", "min_recall", "max_alerts", "max_rules")
-        given = [name for name in names if getattr(self, name) is not None]
-        return option(given[0] if given else "beta")
-
-    def cheaper(self, learned: Learned, folds: int) -> Self:
-        del learned
-        limit = None if self.time_limit is None else self.time_limit / (2 * folds)
-        return replace(self, effort="fast", time_limit=limit)
-
 
 @dataclass(eq=False)
 class StairMethod(Method):
@@ -164,6 +161,9 @@ class StairMethod(Method):
             )
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        table = self.wished(table)
+        _check_direction(self, task)
+
         def engine() -> MemoryEngine:
             n_classes = len(task.classes)
             return MemoryEngine(table.columns, table.codes, codes, n_classes, task.weights)
@@ -217,6 +217,8 @@ class LocalMethod(Method):
         check_choice("floor_on", self.floor_on, ("routed", "assigned"))
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        table = self.wished(table)
+        _check_direction(self, task)
         rules, local = local_rules(
             table,
             codes,
@@ -253,6 +255,7 @@ class ID3Method(Method):
 
     def check(self) -> None:
         super().check()
+        _check_never(self)
         check_count("start_depth", self.start_depth, 1)
         if self.max_depth is not None:
             check_count("max_depth", self.max_depth, 1)
@@ -263,7 +266,7 @@ class ID3Method(Method):
                 )
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
-        columns, matrix = in_order(table)
+        columns, matrix = in_order(self.wished(table))
         leaves, default = id3_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
             min_score=self.floor, start_depth=self.start_depth, max_depth=self.max_depth,
@@ -283,11 +286,12 @@ class CARTMethod(Method):
 
     def check(self) -> None:
         super().check()
+        _check_never(self)
         check_choice("criterion", self.criterion, ("entropy", "gini"))
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning: cart")
-        columns, matrix = in_order(table)
+        columns, matrix = in_order(self.wished(table))
         leaves, default = cart_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
             min_score=self.floor, criterion=self.criterion, random_state=self.random_state,
@@ -299,6 +303,30 @@ def _check_lengths(a_rule: int, all_rules: int | None) -> None:
     check_count("max_rule_length", a_rule, 1)
     if all_rules is not None:
         check_count("max_total_length", all_rules, 0)
+
+
+def _check_direction(method: Method, task: Task) -> None:
+    """Refuse a direction where no class is the outlier."""
+    wishes = column_wishes_of(method.column_wishes)
+    found = next((name for name, wish in wishes.items() if wish.direction is not None), None)
+    if found is not None and task.positive is None:
+        said = option("column_wishes", {found: {"direction": wishes[found].direction}})
+        raise StairError(
+            f"{said} says what makes an outlier, but there are several classes; name it with "
+            f"{option('positive')}"
+        )
+
+
+def _check_never(method: Method) -> None:
+    """The paper's baselines choose their cuts in their own way."""
+    for name, wish in column_wishes_of(method.column_wishes).items():
+        what = next((each for each in wish.given if each != "never"), None)
+        if what is not None:
+            said = option("column_wishes", {name: {what: wish.given[what]}})
+            raise StairError(
+                f"{said} does not go with the method {method.name}, which chooses cuts in its own "
+                f"way; take {option('method', 'distilled')} or {option('method', 'stair')}"
+            )
 
 
 def _of_leaves(

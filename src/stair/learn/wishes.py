@@ -66,25 +66,24 @@ class ColumnWish:
 
     def check(self, name: str) -> None:
         """Refuse what no column can have."""
+
+        def said(what: str) -> str:
+            return option("column_wishes", {name: {what: getattr(self, what)}})
+
         if self.direction is not None and self.direction not in DIRECTIONS:
-            raise StairError(
-                f"{option('direction', {name: str(self.direction)})}; expected up, down or extreme"
-            )
+            raise StairError(f"{said('direction')}; expected up, down or extreme")
         is_whole = isinstance(self.cost, Integral) and not isinstance(self.cost, bool)
         if not is_whole or not 1 <= self.cost <= MOST_COST:
-            raise StairError(
-                f"{option('cost', {name: self.cost})}; expected a whole number from 1 to "
-                f"{MOST_COST:,}"
-            )
+            raise StairError(f"{said('cost')}; expected a whole number from 1 to {MOST_COST:,}")
         if self.group is not None and (not isinstance(self.group, str) or not self.group):
-            raise StairError(f"{option('group', {name: self.group})}; expected a name")
+            raise StairError(f"{said('group')}; expected a name")
         if not isinstance(self.never, bool):
-            raise StairError(f"{option('never', name)} is {self.never!r}; expected true or false")
+            raise StairError(f"{said('never')}; expected true or false")
         others = [each for each in ("direction", "cost", "group") if each in self.given]
         if self.never and others:
             raise StairError(
-                f"{option('never', name)} and {option(others[0])} contradict each other: no rule "
-                f'speaks of "{name}", so nothing more can be said of it'
+                f"{said('never')} and {said(others[0])} contradict each other: no rule speaks of "
+                f'"{name}", so nothing more can be said of it'
             )
 
     @property

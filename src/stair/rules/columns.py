@@ -332,6 +332,16 @@ def cut_once(columns: Sequence[Column]) -> NDArray[np.bool_]:
     return np.array([Sides.BETWEEN not in column.sides for column in columns], dtype=np.bool_)
 
 
+def allows(sides: Sides, clause: Clause) -> bool:
+    """Whether a column with these sides allows a clause on it."""
+    if clause.only_missing:
+        return True
+    low, high = (bound is not None for bound in clause.bounds)
+    if low and high:
+        return Sides.BETWEEN in sides
+    return not ((low and Sides.MORE_THAN not in sides) or (high and Sides.UP_TO not in sides))
+
+
 def attribute_name(column: Column) -> str:
     """What the attribute of a column is called: that of a network is the address."""
     return (column.of if isinstance(column, Categories | OneOf) else "") or column.name

@@ -21,6 +21,7 @@ from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, sh
 from stair.learn.distill.polish import Reader, clauses_of
 from stair.learn.distill.starts import boxes_of
 from stair.learn.grow import Growth, grow, leaves_of
+from stair.learn.known import length_with_costs
 from stair.learn.wishes import Found, Outcome, Wishes
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
@@ -196,15 +197,6 @@ def distill(
             further = None if one is None else Further(one, added, better)
     return Distilled(
         rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short, further
-    )
-
-
-def length_with_costs(rules: RuleSet, costs: Mapping[str, int]) -> int:
-    """The total length, an attribute of a column as much as it costs."""
-    return sum(
-        costs.get(name, 1)
-        for rule in rules
-        for name in {clause.attribute for clause in rule.clauses}
     )
 
 

@@ -12,6 +12,10 @@ Each document starts in a folder with payments.csv and new_payments.csv. Its blo
   module) is there; `<` and `|` are as in a shell, but that `jq` only sees whether it gets JSON;
 - `console` are commands behind a dollar sign with what they print;
 - `text` anywhere else is a picture.
+
+`dbt` and `soda` are run where they are: in the environments that tests/environments.py makes. So is
+a block of python behind the comment `<!-- in NAME -->`, in a process of its own there.
+Where there is none, and nobody requires it, what stands there is taken for what would be printed.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import tomllib
@@ -36,6 +41,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 LANGUAGES = ("python", "sh", "console", "text")
 FENCE = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
+IN_A_TOOL = re.compile(r"<!-- in (\w+) -->\n\Z")
+TOOLS = ("dbt", "soda")  # which are commands
 SAID = re.compile(r"print\(.*\)\s+# (.+)$", re.M)
 
 
@@ -52,6 +59,7 @@ class Block:
     start: int  # of the body
     line: int  # the first line of the body, from 1
     follows_code: bool  # nothing stands between it and a python block
+    tool: str = ""  # whose environment runs it
 
     @property
     def end(self) -> int:
@@ -63,9 +71,11 @@ def blocks(text: str) -> Iterator[Block]:
     after_python = -1
     for found in FENCE.finditer(text):
         follows = after_python >= 0 and not text[after_python : found.start()].strip()
+        tool = IN_A_TOOL.search(text, 0, found.start())
         yield Block(
-            found[1], found[2], found.start(2), text.count("\n", 0, found.start(2)) + 1, follows
-        )
+            found[1], found[2], found.start(2), text.count("\n", 0, found.start(2)) + 1, follows,
+            tool[1] if tool else "",
+        )  # fmt: skip
         after_python = found.end() if found[1] == "python" else -1
 
 
@@ -75,11 +85,16 @@ def run(text: str, name: str) -> str:
     The working folder is where its files are read and written.
     """
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    printed, pieces, done = "", [], 0
+    printed, pieces, done, is_picture = "", [], 0, False
     for block in blocks(text):
         where = f"{name}:{block.line}"
         new = block.body
-        if block.language == "python":
+        if block.tool:
+            there = _in_a_tool(block.tool, ["python", "-c", block.body], where)
+            is_picture = there is None
+            printed = there or ""
+        elif block.language == "python":
+            is_picture = False
             printed = _python(block, namespace, where)
         elif block.language == "sh":
             for line in block.body.splitlines():
@@ -87,7 +102,8 @@ def run(text: str, name: str) -> str:
         elif block.language == "console":
             new = _session(block.body, where)
         elif block.language == "text":
-            new = _without_blanks(printed.splitlines()) if block.follows_code else block.body
+            is_said = block.follows_code and not is_picture
+            new = _without_blanks(printed.splitlines()) if is_said else block.body
         else:
             raise BlockError(f"{where}: a block of {block.language or 'nothing'}; say one of "
                          f"{', '.join(LANGUAGES)}")  # fmt: skip
@@ -146,6 +162,8 @@ def _part(words: list[str], given: bytes, where: str) -> tuple[str, bytes]:
         except ValueError as error:
             raise BlockError(f"{where}: jq gets no JSON: {error}") from None
         return "", b""
+    if words[0] in TOOLS:
+        return _in_a_tool(words[0], words, where) or "", b""
     if words[0] != "stair":
         _look_up(words, where)
         return "", b""
@@ -163,9 +181,24 @@ def _part(words: list[str], given: bytes, where: str) -> tuple[str, bytes]:
     return done.output, done.stdout_bytes
 
 
+def _in_a_tool(name: str, words: list[str], where: str) -> str | None:
+    """What a tool prints in its own environment; None where it is not there."""
+    program = ROOT / f".venv-{name}" / "bin" / words[0]
+    if not program.exists():
+        if name in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
+            raise BlockError(f"{where}: there is no {program}")
+        return None
+    quiet = {**os.environ, "DO_NOT_TRACK": "1", "PYTHONPATH": "", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [program, *words[1:]], capture_output=True, text=True, check=False, env=quiet
+    )
+    if done.returncode:
+        raise BlockError(f"{where}: {shlex.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def _until_the_page_is_there(words: list[str], where: str) -> None:
     """A server is ended when it has read the file and shows its rules."""
-    import subprocess
     import time
     from urllib.request import Request, urlopen
 

@@ -84,6 +84,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-pyod", "PyOD", "docs/howto-pyod.md"),
         Page("howto-scikit-learn", "scikit-learn", "docs/howto-scikit-learn.md"),
         Page("howto-sql", "SQL", "docs/howto-sql.md"),
+        Page("howto-dbt", "dbt", "docs/howto-dbt.md"),
         Page("exports", "Other exports", "docs/exports.md"),
         Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),

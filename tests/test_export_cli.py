@@ -32,9 +32,14 @@ def _run(*words: Any) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_written_to_a_file(kind: str, rules: Path, tmp_path: Path) -> None:
-    """And all but ONNX, which is not text, are printed as well."""
+    """And all but ONNX, which is not text, and dbt, which is a folder, are printed as well."""
     done = _run(rules, "--to", kind, "-o", tmp_path / "out")
     assert (done.exit_code, done.output) == (0, "")
+    if kind == "dbt":
+        assert (tmp_path / "out" / "dbt_project.yml").is_file()
+        assert "say where to write it with --output FOLDER" in _run(rules, "--to", kind).output
+        assert "expected the name of a folder" in _run(rules, "--to", kind, "-o", "-").output
+        return
     content = (tmp_path / "out").read_bytes()
     printed = _run(rules, "--to", kind)
     if kind == "onnx":

@@ -379,6 +379,27 @@ def test_long_fields(tmp_path: Path) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("values", "ways"),
+    [
+        (["1.1", "1.10", "2", "NA"], "1.1 and 1.10"),
+        (["7.5", "007.5", ""], "007.5 and 7.5"),
+        (["1.1", "1.2", "0", "0.0", "-0"], ""),
+        ([f"{k / 100:.{2 + k % 2}f}" for k in range(100)] + ["0.500"], ""),
+    ],
+)
+def test_a_number_that_is_written_in_two_ways_is_noted(
+    reader: Any, values: list[str], ways: str, tmp_path: Path
+) -> None:
+    """The versions 1.10 and 1.1 became one number without a word; so did the codes 007.1 and 7.1.
+    Of measured numbers, of which there are many, nobody needs to hear that."""
+    rows = "".join(f"{value},x,1\n" for value in values)
+    frame = reader(saved(tmp_path, "a.csv", f"v,t,w\n{rows}"))
+    said = f'"v" is read as numbers, in which {ways} are one; as a category they are two'
+    assert frame.notes == ((said,) if ways else ())
+
+
+@BOTH
 def test_names_are_made_unique_and_noted(reader: Any, tmp_path: Path) -> None:
     frame = reader(saved(tmp_path, "t.csv", "a, a ,,a,a (2),A\n1,2,3,4,5,6\n"))
     assert list(frame.columns) == ["a", "a (3)", "column 3", "a (4)", "a (2)", "A"]

@@ -41,7 +41,7 @@ def test_loaded_rules_do_what_the_summary_did(method: dict[str, Any], tmp_path: 
     data = {name: np.asarray(values)[:800] for name, values in payments().items()}
     summary = summarize(data, labels="flagged", name="pay", min_score=0.7, validate=0, **method)
     summary.to_json(tmp_path / "rules.json")
-    book = stair.load(tmp_path / "rules.json")
+    book = stair.load(str(tmp_path / "rules.json"))  # a text was an AttributeError
     assert isinstance(book, stair.Rulebook)
     assert book.predict(data).tolist() == summary.predict(data).tolist()
     for row in (0, 17, 400):

@@ -454,6 +454,28 @@ def test_only_files_of_the_folder_can_be_chosen(table: Path) -> None:
         assert (folder / found).resolve().is_relative_to(folder / "stair-review")
 
 
+def test_the_start_page_asks_what_is_normal(table: Path) -> None:
+    """The command had --negative, and the page had no field for it: of two unknown words the rarer
+    one was the outlier, and of several classes none was normal unless most rows had it."""
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    at = rows[0].index("y")
+    words = {"0": "steel", "1": "wood"}
+    folder = table.parent / "folder"
+    folder.mkdir()
+    named = [[*row[:at], words.get(row[at], row[at]), *row[at + 1 :]] for row in rows]
+    (folder / "made.csv").write_text("\n".join(map(",".join, named)))
+    with served(cwd=folder) as client:
+        setup = client.post("/choose", {"name": "made.csv"}).text
+        assert '<option value="steel">' in setup and '<option value="wood">' in setup
+        fields = {"name": "made.csv", "by": "label", "label": "y", "column": ["x", "z", "kind"],
+                  "use": ["x", "z"], "method": "stair", "normal": "wood"}  # fmt: skip
+        assert client.post("/open", fields).headers["hx-redirect"] == "/"
+        client.wait()
+        assert "548 outliers" in client.get("/").text
+        client.post("/open", {**fields, "normal": "wod"})
+        assert "Did you mean &#34;wood&#34;?" in client.wait()
+
+
 def test_a_small_file_that_grows_is_refused_before_it_is_read(tmp_path: Path) -> None:
     """A bomb: more than a gigabyte of zeros in about a megabyte, named as a table."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)

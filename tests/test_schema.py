@@ -355,6 +355,16 @@ def test_whole_numbers_beside_fractions_are_exact(
     assert [names["label"]({"v": v}) for v in values] == expected
 
 
+@given(st.lists(st.one_of(INTEGERS, INTEGERS.map(float), st.just(None)), min_size=1, max_size=6))
+def test_what_is_missing_beside_whole_floats_stays_missing(
+    values: list[float | int | None],
+) -> None:
+    """[None, 2.0**63, 2**53 + 1] became whole numbers of 64 bits, which have no sign for missing:
+    the first row was 2**63 without a word."""
+    read = one_field("number", "whole").read({"v": values})["v"].tolist()
+    assert [None if v is None or v != v else v for v in read] == values
+
+
 def test_an_infinite_bound_keeps_nothing_out() -> None:
     """`Interval("x", high=5).covers([-inf])` said no where `Rule.covers` said yes."""
     values = np.array([-np.inf, 5.0, np.inf, np.nan])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import Frame
+from stair.data.frame import Array
 from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.export.json import Rulebook
 from stair.export.text import fine_percent, fit, score_in_words
@@ -26,7 +26,7 @@ class Outcome:
     """One label and one rule number (from 1; 0 for none) for each row; and the number of the
     exception that takes it from a rule, where there are some."""
 
-    labels: NDArray[Any]
+    labels: Array
     rules: NDArray[np.intp]
     coverage: NDArray[np.float64]  # the share of rows that each rule covers
     notes: tuple[str, ...] = ()  # about values that are not what the rules were learned with
@@ -34,13 +34,13 @@ class Outcome:
     lifted: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))  # by each exception
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, Array]:
         """What stands behind a row's own columns."""
         found = {"stair_label": self.labels, "stair_rule": self.rules}
         return found if self.exceptions is None else {**found, "stair_exception": self.exceptions}
 
 
-def apply_rules(saved: Rulebook, table: Any) -> Outcome:
+def apply_rules(saved: Rulebook, table: object) -> Outcome:
     """Label every row of a table. Only the columns that the rules speak of are needed."""
     values = saved.rules.read(table)
     matches = saved.rules.matches(values)

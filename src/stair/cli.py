@@ -284,12 +284,16 @@ def export(
     ] = None,
     to: Annotated[
         str,
-        typer.Option(help="text, markdown, json, sql, pandas, polars, python, onnx or pmml."),
+        typer.Option(
+            help="text, markdown, json, sql, pandas, polars, python, onnx, pmml or dbt (a folder)."
+        ),
     ] = "text",
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Where to write it, - for standard output; else it is printed."
+            "--output",
+            "-o",
+            help="Where to write it, - for standard output; else it is printed. A folder for dbt.",
         ),
     ] = None,
     dialect: Annotated[
@@ -310,13 +314,17 @@ def export(
         ),
     ] = False,
 ) -> None:
-    """Saved rules as something else: SQL, code, a model, sentences."""
+    """Saved rules as something else: SQL, code, a model, sentences, tests for dbt."""
     from stair.data import atomic_write
     from stair.errors import StairError
     from stair.export import answers, kinds
 
     kinds.check_kind(to, form)
-    gate.check_files([None if schema else rules], [(output, "json" if schema else to)])
+    is_folder = to in kinds.FOLDERS and not schema
+    files = [] if is_folder else [(output, "json" if schema else to)]
+    gate.check_files([None if schema else rules], files)
+    if is_folder:
+        gate.check_folder(output)
     if schema:
         content: str | bytes = answers.schema("rules" if rules is None else str(rules))
     elif rules is None:
@@ -324,7 +332,11 @@ def export(
     else:
         if to == "onnx" and output is None:
             raise StairError("ONNX is not text; say where to write it with --output FILE")
-        content = kinds.export(_saved(rules), to, table, dialect, form)
+        saved = _saved(rules)
+        if is_folder and output is not None:
+            saved.to_dbt(output, table, dialect)
+            return
+        content = kinds.export(saved, to, table, dialect, form)
     if output is not None:
         atomic_write(gate.to_write(output, to), content)
     elif isinstance(content, str):

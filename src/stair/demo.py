@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from stair.data.frame import Array
 
 N_ROWS: Final = 5000
 
@@ -26,7 +27,7 @@ _THINGS = ("shopping", "ticket", "subscription", "dinner with friends", "fuel", 
 _ENDINGS = ("paid in full", "see you soon", "order number on the receipt", "no further action")
 
 
-def payments() -> dict[str, NDArray[Any]]:
+def payments() -> dict[str, Array]:
     """About 5,000 payments; `flagged` is 1 for the fraud that a detector would have found.
 
     A few flags are there without any reason and a few frauds are missed, as in life.
@@ -35,7 +36,7 @@ def payments() -> dict[str, NDArray[Any]]:
     rng = np.random.RandomState(20240229)
     n = N_ROWS
 
-    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> NDArray[Any]:
+    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> Array:
         return rng.choice(np.array(options, dtype=object), size=n, p=shares)
 
     amount = np.round(np.exp(rng.normal(3.6, 1.1, n)), 2)

@@ -45,13 +45,13 @@ _OPTION: Final = re.compile(f"{_OPEN}(\\w+)(?::([^{_OPEN}{_CLOSE}]*))?{_CLOSE}")
 _is_command = False
 
 
-def option(name: str, *value: Any) -> str:
+def option(name: str, *value: object) -> str:
     """A setting by the name of its parameter, and which value of it is meant; `spoken` says it."""
     given = f":{json.dumps(value[0], default=_plain)}" if value else ""
     return f"{_OPEN}{name}{given}{_CLOSE}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A value that JSON does not know: a number of NumPy, or the text of anything else."""
     return float(value) if isinstance(value, Real) else str(value)
 
@@ -107,7 +107,7 @@ def _as_parameter(found: re.Match[str]) -> str:
     return f"{name}={_literal(value)}"
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     """A value as one would write it in Python, with the quotes of this house."""
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"

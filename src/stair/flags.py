@@ -198,12 +198,12 @@ class WishFlags(Flags):
     @property
     def settings(self) -> dict[str, Any]:
         """What was given, what is said of columns in one value; nothing of it twice."""
-        about = {"direction": str, "cost": _whole, "group": str}
+        about = ("direction", "cost", "group")
         others = {*about, "never", "columns"}
         given = {n: value for n, value in self.given.items() if n not in others}
         parts = [
-            (column, what, of(value))
-            for what, of in about.items()
+            (column, what, _whole(value) if what == "cost" else value)
+            for what in about
             for column, value in _of_columns(what, getattr(self, what) or [])
         ]
         parts += [(column, "never", True) for column in self.never or []]
@@ -307,7 +307,7 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
         ]  # fmt: skip
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         made = {
             name: group(**{each.name: given.pop(each.name) for each in fields(group)})
             for name, group in groups.items()

@@ -386,7 +386,7 @@ def _signals() -> Iterator[list[int]]:
     """The signals that ask for an end do it as Ctrl-C does; those that came, in order."""
     received: list[int] = []
 
-    def end(number: int, _: Any) -> None:
+    def end(number: int, _: object) -> None:
         if number == signal.SIGINT and _keepers and _keepers[-1]():
             return
         received.append(number)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
+from stair.data.frame import Array
 from stair.data.source import Source
 from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
@@ -195,7 +196,7 @@ def _as_codes(frame: Frame, names: Collection[str]) -> Frame:
     return replace(frame, columns=columns, types={n: was for n, was in types.items() if was})
 
 
-def _check_index(data: Any, verdict: Any, name: str) -> None:
+def _check_index(data: object, verdict: object, name: str) -> None:
     """pandas knows rows by their index, and a verdict is taken row by row: where both have the same
     index in another order, one of the two is meant and nobody can tell which."""
     rows: Any = getattr(data, "index", None)
@@ -209,7 +210,7 @@ def _check_index(data: Any, verdict: Any, name: str) -> None:
         )
 
 
-def _own_column(frame: Frame, given: Any) -> list[str]:
+def _own_column(frame: Frame, given: object) -> list[str]:
     """The column that a Series came from: of its name, and with its values."""
     name = getattr(given, "name", None)
     if name is None or isinstance(given, str) or str(name) not in frame.columns:
@@ -273,12 +274,12 @@ def read_verdict(
     return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
 
 
-def _as_name(given: Any) -> Any:
+def _as_name(given: object) -> Any:
     """The name of a column as text where one is given as a number: pandas has such names."""
     return str(given) if isinstance(given, int | float | np.number) else given
 
 
-def _column_or_array(frame: Frame, given: Any, what: str) -> tuple[NDArray[Any] | Any, str | None]:
+def _column_or_array(frame: Frame, given: object, what: str) -> tuple[Array | Any, str | None]:
     """A column of the table by name, or an array of one value per row."""
     if isinstance(given, str):
         if given not in frame.columns:
@@ -291,7 +292,7 @@ def _column_or_array(frame: Frame, given: Any, what: str) -> tuple[NDArray[Any] 
 
 
 def _known_to(
-    detector: Any, frame: Frame, include: Collection[str] | None, exclude: Collection[str]
+    detector: object, frame: Frame, include: Collection[str] | None, exclude: Collection[str]
 ) -> Collection[str] | None:
     """The columns that a fitted detector was fitted on: it needs them all, also one that has the
     same value everywhere here and so tells nothing to rules."""

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.evidence.charts import Bar, Histogram
 from stair.evidence.findings import Findings

@@ -81,14 +81,14 @@ class Summary(Findings, Endings):
 
 
 def summarize(
-    data: Any,
+    data: object,
     labels: str | ArrayLike | None = None,
     scores: str | ArrayLike | None = None,
     contamination: float | int | None = None,
-    detector: Any = None,
+    detector: object = None,
     *,
-    positive: Any = None,
-    negative: Any = None,
+    positive: object = None,
+    negative: object = None,
     method: str | Method = "distilled",
     min_score: float | None = None,
     include: Collection[str] | None = None,

@@ -89,7 +89,8 @@ def from_values(values: Sequence[Any]) -> Loaded:
             [None if gone else int(v) for v, gone in zip(values, absent, strict=True)]
         )
     if found <= {"int", "float", "real"}:
-        return _spread(absent, exact_numbers(list(map(_number, present)))), ""
+        pairs = zip(values, absent.tolist(), strict=True)
+        return exact_numbers([None if gone else _number(v) for v, gone in pairs]), ""
     if found == {"bool"}:
         truths = np.array(present, dtype=np.bool_)
         return _spread(absent, truths.astype(object) if missing else truths), ""
@@ -135,7 +136,7 @@ def _kind_of_type(t: type) -> str:
     return "other"
 
 
-def _is_absent(value: Any, kind: str) -> bool:
+def _is_absent(value: object, kind: str) -> bool:
     if kind == "missing":
         return True
     if isinstance(value, Decimal):
@@ -204,7 +205,7 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def as_times(values: Sequence[Any]) -> Array:
+def as_times(values: Sequence[object]) -> Array:
     moved: list[Any] = []
     for value in values:
         if isinstance(value, np.datetime64):
@@ -217,7 +218,7 @@ def as_times(values: Sequence[Any]) -> Array:
     return np.array(moved, dtype=EPOCH_UNIT)
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, bool | np.bool_):
@@ -230,7 +231,7 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def described(values: Sequence[Any]) -> Loaded:
+def described(values: Sequence[object]) -> Loaded:
     """Lists, records or bytes, which are known by what Python calls them wherever they come from:
     a database has words of its own for them."""
     if all(v is None for v in values):
@@ -272,7 +273,7 @@ def _is_wide(series: Any) -> bool:
     return len(known) > 0 and max(-int(known.min()), int(known.max())) > 2**53
 
 
-def arrow_columns(table: Any) -> list[Loaded]:
+def arrow_columns(table: object) -> list[Loaded]:
     import narwhals as nw
 
     names, plain = plain_names(table)
@@ -280,7 +281,7 @@ def arrow_columns(table: Any) -> list[Loaded]:
     return [from_series(name, wrapped[:, i]) for i, name in enumerate(names)]
 
 
-def plain_names(data: Any) -> tuple[list[str], Any]:
+def plain_names(data: object) -> tuple[list[str], Any]:
     """Names as text, and the table with names that narwhals takes: it stops at duplicates."""
     import narwhals as nw
 
@@ -294,7 +295,7 @@ def plain_names(data: Any) -> tuple[list[str], Any]:
     return [], data
 
 
-def label(name: Any) -> str:
+def label(name: object) -> str:
     """A column's name as text; the levels of a compound one are joined by dots."""
     if isinstance(name, tuple):
         return ".".join(str(part) for part in name if str(part) != "")

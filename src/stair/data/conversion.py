@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, Truth, exact_numbers
+from stair.data.frame import Array
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 from stair.errors import StairError
 
-Array: TypeAlias = NDArray[Any]
 Part: TypeAlias = Literal["hour", "weekday", "/8", "/16", "/24"]
 Spelling: TypeAlias = Callable[[bool], str]
 
@@ -59,7 +59,7 @@ TRUE_NUMBERS: Final = 0.95
 _TRUTHS: Final = {"true": True, "false": False}
 
 
-def type_of_values(values: Sequence[Any]) -> str:
+def type_of_values(values: Sequence[object]) -> str:
     """Of which type a category is, by some of its values."""
     if not values or any(isinstance(v, str) for v in values):
         return "text"
@@ -109,7 +109,7 @@ def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
     return marks if marks and n_numbers >= TRUE_NUMBERS * len(texts) else None
 
 
-def is_marker(text: Any) -> bool:
+def is_marker(text: object) -> bool:
     """Whether a text says that there is no number: n/a, unknown, ?"""
     return isinstance(text, str) and text.strip().lower() in MARKERS
 
@@ -217,7 +217,7 @@ def as_times(raw: Array, name: str) -> tuple[NDArray[np.datetime64], int]:
 
 
 def _check_some_are_read(
-    name: str, read: Collection[Any], unread: list[Any], what: str, strict: bool
+    name: str, read: Collection[object], unread: list[Any], what: str, strict: bool
 ) -> None:
     if strict or not any(v is not None for v in read):
         raise StairError(f'"{name}" should have {what}, but has {unread[0]!r}')
@@ -235,7 +235,7 @@ def _plain(raw: Array) -> list[Any]:
     return listed
 
 
-def _objects(listed: Sequence[Any]) -> Array:
+def _objects(listed: Sequence[object]) -> Array:
     array = np.empty(len(listed), dtype=object)
     array[:] = listed
     return array
@@ -244,7 +244,7 @@ def _objects(listed: Sequence[Any]) -> Array:
 def _as_text(raw: Array, spelled: Spelling) -> Array:
     words = {truth: spelled(truth) for truth in (True, False)}
 
-    def text(value: Any) -> str | None:
+    def text(value: object) -> str | None:
         if isinstance(value, bool | Truth):
             return words[value if isinstance(value, bool) else value == "true"]
         return value if value is None or isinstance(value, str) else str(value)
@@ -257,7 +257,7 @@ def _as_number(raw: Array, spelled: Spelling) -> Array:
     return _objects([_number_or_itself(v) for v in _plain(raw)])
 
 
-def _number_or_itself(value: Any) -> Any:
+def _number_or_itself(value: object) -> Any:
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, str):
@@ -285,7 +285,7 @@ def _as_time_text(raw: Array, spelled: Spelling) -> Array:
     return _objects([_time_or_itself(v) for v in _plain(raw)])
 
 
-def _time_or_itself(value: Any) -> Any:
+def _time_or_itself(value: object) -> Any:
     if value is None:
         return None
     found = moment(value) if isinstance(value, str) else None
@@ -308,7 +308,7 @@ def as_category(raw: Array, type_: str, spelled: Spelling) -> Array:
     return _CATEGORIES[type_](raw, spelled)
 
 
-def network_of(address: Any, part: Part | None) -> str | None:
+def network_of(address: object, part: Part | None) -> str | None:
     """The network that an IPv4 address is in, such as 205.174.165.0/24; None for all else."""
     assert part is not None
     if not isinstance(address, str) or _ADDRESS.fullmatch(address) is None:

@@ -72,7 +72,7 @@ Row = TypeVar("Row")
 
 
 def _paired(
-    name: str, rows: Iterable[Row], own: Iterable[Sequence[Any]]
+    name: str, rows: Iterable[Row], own: Iterable[Sequence[object]]
 ) -> Iterator[tuple[Row, Sequence[Any]]]:
     """Each row with what is ours of it; the file must not have changed since it was read."""
     for row, more in zip_longest(rows, own):
@@ -116,7 +116,7 @@ def _encoded(path: Source, text: TextFile) -> Iterator[IO[str]]:
 
 
 def _copy_records(
-    file: IO[str], text: TextFile, separator: str, names: list[str], own: Iterable[Sequence[Any]]
+    file: IO[str], text: TextFile, separator: str, names: list[str], own: Iterable[Sequence[object]]
 ) -> None:
     read: list[str] = []
     with csv_rows(text, separator, read) as rows:
@@ -135,7 +135,7 @@ def _without_end(record: str) -> tuple[str, str]:
 
 
 def _copy_objects(
-    file: IO[str], text: TextFile, names: list[str], own: Iterable[Sequence[Any]]
+    file: IO[str], text: TextFile, names: list[str], own: Iterable[Sequence[object]]
 ) -> None:
     with text.lines() as lines:
         filled = (line for line in lines if line.strip())

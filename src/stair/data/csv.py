@@ -6,15 +6,19 @@ import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from stair.data.csv_duckdb import by_duckdb
-from stair.data.csv_plain import Layout, by_plain_reader, csv_rows
+from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows
 from stair.data.frame import Loaded, Opened, unique_names
 from stair.data.text import HEAD, TextFile
+from stair.data.values import MISSING
 from stair.errors import StairError
 
 Reader: TypeAlias = Literal["duckdb", "plain"] | None
+
+MOST_LOOKED_AT: Final = 1000  # rows, for how numbers are written
+MOST_CODES: Final = 50  # different numbers: of more, people measure and do not name
 
 
 def open_csv(
@@ -31,17 +35,40 @@ def open_csv(
     names = [name.strip() for name in header]
     as_text = frozenset(i for i, name in enumerate(unique_names(names)[0]) if name in texts)
 
+    notes = list(text.notes)
+
     def load(places: list[int]) -> list[Loaded]:
         layout = Layout(text, separator, header, places, as_text)
         columns = by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
-        return by_plain_reader(layout) if columns is None else columns
+        columns = by_plain_reader(layout) if columns is None else columns
+        notes.extend(_notes_on_spelling(layout, columns))
+        return columns
 
     def rows() -> Iterator[Sequence[str]]:
         with csv_rows(text, separator) as found:
             yield from islice(found, 1, None)
 
     empty = "has a header but no rows"
-    return Opened(names, load, rows, list(text.notes), empty, text, separator)
+    return Opened(names, load, rows, notes, empty, text, separator)
+
+
+def _notes_on_spelling(layout: Layout, columns: Sequence[Loaded]) -> Iterator[str]:
+    """Which columns of few numbers have one that is written in several ways, such as the versions
+    1.1 and 1.10, as far as the first rows tell."""
+    numeric = [k for k, (array, was) in enumerate(columns) if array.dtype.kind == "f" and not was]
+    places = [layout.places[k] for k in numeric]
+    first = next(blocks(layout, places, MOST_LOOKED_AT), []) if places else []
+    for place, texts in zip(places, first, strict=False):
+        spelled: dict[float, list[str]] = {}
+        for text in sorted({each.strip() for each in texts} - MISSING):
+            spelled.setdefault(float(text), []).append(text)
+        several = [ways for number, ways in spelled.items() if number and len(ways) > 1]
+        if several and len(spelled) <= MOST_CODES:
+            one, other = several[0][:2]
+            yield (
+                f'"{layout.header[place].strip()}" is read as numbers, in which {one} and {other} '
+                "are one; as a category they are two"
+            )
 
 
 def _find_separator(text: TextFile, ending: str) -> str:

@@ -226,7 +226,7 @@ def _from_masked(kind: str, values: Array) -> Loaded:
     return column, kind if kind in ("clock", "duration") else ""
 
 
-def _as_python(value: Any) -> Any:
+def _as_python(value: object) -> Any:
     """A list as one, also within others: DuckDB delivers arrays, masked where there are gaps."""
     if isinstance(value, np.ndarray):
         return [_as_python(each) for each in value.tolist()]

@@ -66,7 +66,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
     return Opened(names, load, cells, empty="has a header but no rows")
 
 
-def _filled_rows(source: str, worksheet: Any) -> Iterator[tuple[int, list[Any], Sequence[Any]]]:
+def _filled_rows(source: str, worksheet: object) -> Iterator[tuple[int, list[Any], Sequence[Any]]]:
     """The rows that are not blank: the number, the values without blanks at the end, the cells."""
     for number, cells in enumerate(_cells(source, worksheet), 1):
         if number > _MOST_ROWS:  # openpyxl fills in all rows that a file leaves out

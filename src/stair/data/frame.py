@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.text import TextFile
@@ -14,6 +15,7 @@ from stair.data.zones import UTC, zone_of
 from stair.errors import StairError
 
 Array: TypeAlias = NDArray[Any]
+Integers: TypeAlias = NDArray[np.integer[Any]]
 Source: TypeAlias = str | os.PathLike[str]
 Loaded: TypeAlias = tuple[Array, str]
 """A column, and what it was before it became plain: "zoned" times (in UTC now; `zones` says

@@ -49,7 +49,7 @@ def open_json_lines(text: TextFile, texts: Collection[str] = ()) -> Opened:
     return Opened(names, load, values, list(text.notes), text=text)
 
 
-def _flat(value: Any) -> Any:
+def _flat(value: object) -> Any:
     """Nested values as the JSON they were."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)

@@ -15,7 +15,7 @@ from stair.data.packages import optional
 from stair.errors import StairError
 
 
-def from_object(data: Any) -> Frame:
+def from_object(data: object) -> Frame:
     """A table in memory as a Frame: pandas, Polars, Arrow, a dict of columns, an array, a list.
 
     A path is read as a file. Arrays are not copied where they already are what a Frame holds.
@@ -51,7 +51,7 @@ def _from_matrix(data: Array) -> Frame:
     return _named_frame(names, [from_array(names[i], data[:, i]) for i in range(data.shape[1])])
 
 
-def _from_mapping(data: Mapping[Any, Any]) -> Frame:
+def _from_mapping(data: Mapping[Any, object]) -> Frame:
     import narwhals as nw
 
     names, columns = [label(name) for name in data], []
@@ -93,7 +93,7 @@ def _from_rows(data: Sequence[Any]) -> Frame:
     return _named_frame([f"x{i}" for i in places], columns)
 
 
-def _from_wrapped(data: Any) -> Frame:
+def _from_wrapped(data: object) -> Frame:
     """Whatever narwhals knows as a table, and whatever speaks Arrow's or numpy's protocol."""
     import narwhals as nw
 
@@ -123,5 +123,5 @@ def _from_wrapped(data: Any) -> Frame:
     )
 
 
-def _kind(data: Any) -> str:
+def _kind(data: object) -> str:
     return f"{type(data).__module__.split('.')[0]} {type(data).__qualname__}"

@@ -39,6 +39,6 @@ class Source:
             object.__setattr__(self, "time_zone", zone_named(self.time_zone))
 
     @classmethod
-    def of(cls, data: Any) -> Source:
+    def of(cls, data: object) -> Source:
         """What is given as data: a source, or a table of which nothing more is said."""
         return data if isinstance(data, Source) else cls(data)

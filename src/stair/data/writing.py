@@ -138,7 +138,7 @@ def written_as(path: Source) -> str:
     )
 
 
-def write_rows(path: Source, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def write_rows(path: Source, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write rows of Python's values as what the path's ending says; all of them or nothing."""
     ending = written_as(path)
     if ending in EXCEL:
@@ -176,7 +176,7 @@ def text_to(path: Source, encoding: str) -> Iterator[IO[str]]:
         to_disk(raw)
 
 
-def csv_line(cells: Iterable[Any], separator: str) -> str:
+def csv_line(cells: Iterable[object], separator: str) -> str:
     """Cells side by side, quoted where they must be."""
     quoted_if = re.compile(f'["\r\n{re.escape(separator)}]').search
     line = separator.join(
@@ -186,7 +186,7 @@ def csv_line(cells: Iterable[Any], separator: str) -> str:
     return line or '""'  # one empty field is not a blank line
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A value as a text file holds it."""
     if isinstance(value, str):
         return value
@@ -203,7 +203,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: object) -> Any:
     """A value as JSON holds it: its text where JSON has none such."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None if value != value else str(value)
@@ -212,7 +212,7 @@ def _json_value(value: Any) -> Any:
     return _text(value)
 
 
-def _write_excel(path: Source, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _write_excel(path: Source, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     openpyxl = optional("openpyxl")
     if openpyxl is None:
         raise StairError(
@@ -224,7 +224,7 @@ def _write_excel(path: Source, names: Sequence[str], rows: Iterable[Sequence[Any
     sheet = book.create_sheet("stair")
     cell_of = import_module("openpyxl.cell").WriteOnlyCell
 
-    def cell(value: Any) -> Any:
+    def cell(value: object) -> Any:
         found = cell_of(sheet, _excel_value(path, value))
         if isinstance(found.value, str) and found.data_type == "f":
             found.data_type = "s"  # a text that begins with = is no formula
@@ -255,7 +255,7 @@ _WIDEST_SHEET = 1 << 14
 _LONGEST_CELL = 32_767
 
 
-def _excel_value(path: Source, value: Any) -> Any:
+def _excel_value(path: Source, value: object) -> Any:
     """A value as Excel holds it; the text of one that it would change."""
     if isinstance(value, dt.datetime):
         exact = value.tzinfo is None and value.year >= 1900 and value.microsecond % 1000 == 0
@@ -277,7 +277,7 @@ def _excel_value(path: Source, value: Any) -> Any:
     return text
 
 
-def _write_values(path: Source, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _write_values(path: Source, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     pyarrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     if parquet is None:
         raise StairError(

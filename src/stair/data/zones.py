@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
@@ -82,7 +82,7 @@ def zone_named(name: str) -> str:
     return found
 
 
-def known_zone(given: Any) -> str | None:
+def known_zone(given: object) -> str | None:
     """A zone as we write it, from a name, an offset or a tzinfo; None where there is none such."""
     text = str(getattr(given, "key", None) or getattr(given, "zone", None) or given).strip()
     if words := _IN_WORDS.fullmatch(text):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.rules.columns import Column
 from stair.rules.objective import Counts
 
@@ -76,8 +77,8 @@ def code_type(size: int) -> Any:
 
 
 def bin_numbers(
-    values: NDArray[Any],
-    edges: NDArray[Any],
+    values: Array,
+    edges: Array,
     size: int,
     missing: NDArray[np.bool_] | None = None,
 ) -> Codes:
@@ -98,7 +99,7 @@ def bin_numbers(
     return codes
 
 
-def _as_floats_alike(values: NDArray[Any]) -> bool:
+def _as_floats_alike(values: Array) -> bool:
     """Whether comparisons are the same for these numbers as floats."""
     if values.dtype.kind == "f" or not len(values):
         return True

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from stair.data import Frame, from_object
 from stair.data.arrays import EXACT
 from stair.data.conversion import are_whole, count_fractions
+from stair.data.frame import Array, Integers
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
 from stair.learn.method import Learned, Method, Task
@@ -78,7 +79,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         )
         return self._learned(self.learn(self._table(values, codes), codes, task))
 
-    def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, NDArray[Any]]:
+    def _read(self, frame: Frame, y: ArrayLike) -> tuple[Values, Array]:
         """The values of a frame that is more than numbers, and the labels of its rows."""
         targets = _check_y(y)
         check_consistent_length(next(iter(frame.columns.values())), targets)
@@ -118,12 +119,12 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Array:
         """The label of each row."""
         X = self._checked(X)
         places = {label: k for k, label in enumerate(self.classes_.tolist())}
         numbers_ = [places[rule.label] for rule in self.rules_] + [places[self.rules_.default]]
-        result: NDArray[Any] = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
+        result: Array = self.classes_[np.array(numbers_)[self.rules_.assign(X)]]
         return result
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -134,7 +135,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         X = self._checked(X)  # before rules_ is looked up: it says so where there was no fit
         return self.rules_.predict_proba(X)
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Which rule decides about this row, and why."""
         check_is_fitted(self)
         return self.rules_.explain(row)
@@ -157,7 +158,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             )
         return checked
 
-    def _named(self, X: Any) -> Any:
+    def _named(self, X: object) -> Any:
         """A table by the names of its columns: an array has those that were fitted, in order."""
         if isinstance(X, list | tuple) and not any(isinstance(row, Mapping) for row in X):
             X = np.array(X, dtype=object)
@@ -217,7 +218,7 @@ class WeightedClassifier(RuleClassifier):
         return self._fit(X, y, sample_weight)
 
 
-def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[Any]]]:
+def _classes(targets: Array) -> tuple[Array, Integers]:
     """The classes in order, and the place of each label among them."""
     try:
         check_classification_targets(targets)
@@ -237,7 +238,7 @@ def _classes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.integer[An
         ) from None
 
 
-def frame_of(X: Any) -> Frame | None:
+def frame_of(X: object) -> Frame | None:
     """A table with columns that are more than numbers; None for all else, which scikit-learn
     makes an array of."""
     if isinstance(X, np.ndarray | list | tuple) or not hasattr(X, "columns"):
@@ -266,7 +267,7 @@ def _is_numeric(series: Any) -> bool:
     return bool(known) and all(isinstance(v, int | float | np.number | np.bool_) for v in known)
 
 
-def _check_exact(X: Any) -> None:
+def _check_exact(X: object) -> None:
     """Refuse whole numbers that float64 would round, before scikit-learn makes it of them."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         parts = [np.asarray(X[name]) for name in X.columns]

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 from stair.evidence.chart_axis import Axis, Scale, unit_of
 from stair.evidence.charts import Bar, Bars, Bin, Chart, Histogram, Mark
 from stair.evidence.tallies import Ranked, Tally

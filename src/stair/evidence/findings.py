@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import Frame
+from stair.data.frame import Array
 from stair.errors import StairError, spoken
 from stair.evidence.distribution import Distributions
 from stair.evidence.tallies import Tally
@@ -138,11 +139,11 @@ class Findings:
             called = sum(each.rows for each in own)
         return (self.n_outliers - self.unexplained) / called if called else math.nan
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
 
-    def predict(self, new: Any) -> NDArray[Any]:
+    def predict(self, new: object) -> Array:
         """The label of each row of a table of any kind, or of a file, by the rules.
 
         Labels are the values that the label column had, such as 0 and 1, -1 and 1, "ok" and
@@ -152,7 +153,7 @@ class Findings:
         """
         return predicted_labels(self.rules, self.codebook, new)
 
-    def _score_on(self, new: Any, y: Any) -> Scores:
+    def _score_on(self, new: object, y: object) -> Scores:
         is_of = [kind.label for kind in self.kinds]
         return score_on(self.rules, self.codebook, is_of, new, y)
 

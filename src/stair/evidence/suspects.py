@@ -8,12 +8,13 @@ named, for a person to decide.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import Array, is_missing
+from stair.data.conversion import is_missing
+from stair.data.frame import Array, Integers
 from stair.rules.clauses import name_in_words
 from stair.rules.counted import RuleEvidence
 from stair.rules.figures import score_in_words
@@ -35,7 +36,7 @@ def suspects_of(
     codes: NDArray[np.int32],
     wanted: Mapping[int, str],
     *,
-    totals: NDArray[np.integer[Any]] | None = None,
+    totals: Integers | None = None,
     weights: NDArray[np.int64] | None = None,
     where: str = "in every row",
 ) -> tuple[str, ...]:
@@ -61,7 +62,7 @@ def named_by(evidence: Iterable[RuleEvidence]) -> Iterator[str]:
 def too_good(
     rules: RuleSet,
     evidence: tuple[RuleEvidence, ...],
-    totals: NDArray[np.integer[Any]],
+    totals: Integers,
     wanted: Mapping[int, str],
 ) -> Iterator[str]:
     """Rules of a single clause that are all there is to a class of so many rows."""
@@ -110,7 +111,7 @@ def copy_in_words(name: str, where: str = "in every row") -> str:
     )
 
 
-def _is_all(values: Array, first: Any) -> bool:
+def _is_all(values: Array, first: object) -> bool:
     """Whether all values are the first one, or missing as it is."""
     few = values[:100]  # most columns need no more
     for some in (few, values):
@@ -148,7 +149,7 @@ def stretches_in(
     first: NDArray[np.datetime64],
     last: NDArray[np.datetime64],
     counts: NDArray[np.int64],
-    totals: NDArray[np.integer[Any]] | NDArray[np.float64],
+    totals: Integers | NDArray[np.float64],
     wanted: Mapping[int, str],
 ) -> Iterator[str]:
     """The same for one column: times in order, each from a first to a last one, and the rows of

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ VERSION: Final = 1
 _ENDING: Final = ".schema.json"
 
 
-def answer(name: str, content: Mapping[str, Any]) -> str:
+def answer(name: str, content: Mapping[str, object]) -> str:
     """An answer of the command of this name. What JSON cannot write is a text ("inf", a time in ISO
     form), and what is missing is null."""
     said = {"format": f"stair-{name}", "version": VERSION, **content}
@@ -42,7 +42,7 @@ def schema(name: str = "rules") -> str:
     return resources.files("stair.export").joinpath(f"{name}{_ENDING}").read_text("utf-8")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

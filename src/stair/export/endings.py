@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stair.data import atomic_write, from_object
+from stair.export.dbt import to_dbt
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.pmml import to_pmml
@@ -67,6 +68,16 @@ class Endings:
         """A condition for each rule, to stand behind WHERE."""
         return to_sql_predicates(self.rules, dialect)
 
+    def to_dbt(
+        self,
+        folder: str | Path | None = None,
+        table: str | Sequence[str] = "data",
+        dialect: str = "duckdb",
+    ) -> dict[str, str]:
+        """The rules as a folder for dbt, as its files: a model that labels the rows of a table, and
+        a test for each outlier rule."""
+        return to_dbt(self.rules, folder, table, dialect)
+
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""
         return written(to_python(self.rules), path)
@@ -75,7 +86,7 @@ class Endings:
         """The source of functions that label a pandas DataFrame."""
         return written(to_pandas(self.rules), path)
 
-    def pandas_labels(self, frame: Any) -> Any:
+    def pandas_labels(self, frame: object) -> Any:
         """A Series with the label of each row of a pandas DataFrame."""
         return pandas_labels(self.rules, frame)
 
@@ -91,7 +102,7 @@ class Endings:
         """The rules as an ONNX model; needs onnx."""
         return written(to_onnx(self.rules), path)
 
-    def onnx_inputs(self, data: Any) -> dict[str, Any]:
+    def onnx_inputs(self, data: object) -> dict[str, Any]:
         """A table as the ONNX model wants it."""
         return onnx_inputs(self.rules, from_object(data))
 

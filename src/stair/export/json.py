@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from numpy.typing import NDArray
-
+from stair.data.frame import Array
 from stair.data.reading import regular_file
 from stair.errors import StairError
 from stair.export.endings import Endings, written
@@ -95,12 +94,12 @@ class Rulebook(Endings):
         """The score on the rows that were learned from; NaN where it is not known."""
         return float(self.facts.get("score", math.nan))
 
-    def predict(self, new: Any) -> NDArray[Any]:
+    def predict(self, new: object) -> Array:
         """The label of each row of a table of any kind, or of a file, as the label column had
         it."""
         return predicted_labels(self.rules, self.codebook, new)
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
 

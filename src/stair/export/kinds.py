@@ -8,6 +8,9 @@ from typing import Final
 from stair.errors import StairError, did_you_mean
 from stair.export.json import Rulebook, to_json
 
+__all__ = ["FOLDERS", "KINDS", "SQL_FORMS", "check_kind", "export"]
+
+FOLDERS: Final = ("dbt",)  # kinds that are several files
 SQL_FORMS: Final = ("query", "view", "case", "conditions")
 _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "text": Rulebook.to_sentences,
@@ -19,7 +22,8 @@ _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "onnx": Rulebook.to_onnx,
     "pmml": Rulebook.to_pmml,
 }
-KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml")
+KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml",
+                "dbt")  # fmt: skip
 
 
 def check_kind(kind: str, form: str) -> None:
@@ -32,6 +36,8 @@ def check_kind(kind: str, form: str) -> None:
 def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> str | bytes:
     """Saved rules in another form; only ONNX gives bytes."""
     check_kind(kind, form)
+    if kind in FOLDERS:
+        raise StairError(f"{kind} wants a folder; say where to write it with --output FOLDER")
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

@@ -18,7 +18,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike
 
-from stair.data.conversion import MEASURES, WEEKDAYS, Array
+from stair.data.conversion import MEASURES, WEEKDAYS
+from stair.data.frame import Array
 from stair.errors import StairError
 from stair.export.code import plain
 from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 from stair.errors import StairError
 
 DType: TypeAlias = np.dtype[Any]

@@ -25,9 +25,11 @@ from stair.rules.rule_set import RuleSet
 __all__ = [
     "DIALECTS",
     "check_dialect",
+    "new_columns",
     "to_sql",
     "to_sql_case",
     "to_sql_predicates",
+    "to_sql_rows",
     "to_sql_view",
 ]
 
@@ -58,6 +60,26 @@ def to_sql_view(
         view = (*schema, f"{name}_labelled")
     text = f"CREATE VIEW {_name(view, known)} AS\n{_query(rules, table, known)}"
     return f"{_comments(rules)}{_finished(text, known)};\n"
+
+
+def to_sql_rows(
+    rules: RuleSet,
+    number: int,
+    table: str | Sequence[str] = "data",
+    dialect: str = "duckdb",
+) -> str:
+    """SELECT of the rows about which one rule, by its number from 1, decides. Later rules have no
+    say in that, so they are left out."""
+    known = dialect_of(dialect)
+    query = _query(rules.with_rules(range(number)), table, known)
+    decides = f"{new_columns(rules)[1]} = {number}"
+    return _finished(f"SELECT * FROM (\n{query}\n) AS stair_rows WHERE {decides}", known)
+
+
+def new_columns(rules: RuleSet) -> tuple[str, str]:
+    """What a query or a view calls the label and the number of the rule of a row."""
+    taken = rules.schema.taken
+    return _new_name("stair_label", taken), _new_name("stair_rule", taken)
 
 
 def to_sql_case(rules: RuleSet, dialect: str = "duckdb") -> str:

@@ -12,7 +12,7 @@ from stair.export.conditions import Conditions, OfValue
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg
 from stair.export.sql_columns import Column, Columns, NoZoneError, double_literal, identifier
-from stair.export.sql_dialects import Dialect, check_name
+from stair.export.sql_dialects import Dialect, check_name, translated
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
 from stair.export.sql_sqlite import SqliteColumns
@@ -24,6 +24,11 @@ _OWN: Final[dict[str, type[Columns]]] = {
     "postgres": PostgresColumns,
     "sqlite": SqliteColumns,
 }
+
+
+def quoted_name(name: str, dialect: Dialect) -> str:
+    """A name as this database quotes it."""
+    return identifier(name) if dialect.sqlglot is None else translated(identifier(name), dialect)
 
 
 class ClauseWriter(Conditions[Column, str]):

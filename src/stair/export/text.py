@@ -160,8 +160,8 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 def floor_message(summary: Findings) -> str:
     """What is said of a floor that was not reached."""
     if summary.outcomes:
-        missed = "; ".join(_missed_in_words(each) for each in summary.outcomes if not each.is_met)
-        return f"not all that was wished can be had together: {missed}"
+        gave_way = [_missed_in_words(each) for each in summary.outcomes if not each.is_met]
+        return f"not all that was wished can be had together: {'; '.join(gave_way)}"
     longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
@@ -440,7 +440,7 @@ def _outcome_in_words(outcome: Outcome) -> tuple[str, str, str, str]:
         figure = score_in_words(got, asked)
         return f"F{outcome.beta:g} {{}}", figure, floor_in_words(asked), "more than"
     if name == "max_alerts":
-        if isinstance(asked, float):
+        if asked < 1:  # a share
             return "{} of rows alerted", _near(got, asked), _near(asked, asked), "at most"
         return "{} alerts", f"{got:,}", f"{asked:,}", "at most"
     if name == "max_total_length":

@@ -6,11 +6,12 @@ Whoever learns from such rows gets the same as from all of them, and pays for th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.learn.table import Table
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -28,7 +29,7 @@ class Alike:
     codes: NDArray[np.int32]
     times: NDArray[np.int64] | None
 
-    def every(self, values: NDArray[Any], rows: Rows | None = None) -> NDArray[Any]:
+    def every(self, values: Array, rows: Rows | None = None) -> Array:
         """What belongs to rows, as often as there are such rows: sums are then theirs, to the
         last bit."""
         values = values if rows is None else values[rows]
@@ -38,7 +39,7 @@ class Alike:
     def times_of(self, rows: Rows | None) -> NDArray[np.int64] | None:
         return self.times if rows is None or self.times is None else self.times[rows]
 
-    def count(self, numbers: NDArray[Any], n: int, rows: Rows | None = None) -> list[int]:
+    def count(self, numbers: Array, n: int, rows: Rows | None = None) -> list[int]:
         """How many rows there are of each number from 0 to n − 1; `rows` are those to look at."""
         numbers = numbers if rows is None else numbers[rows]
         return [int(count) for count in np.bincount(numbers, self.times_of(rows), n)]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Integers
 from stair.errors import StairError, option
 from stair.rules.counted import Counted, counted_of
 from stair.rules.groups import Groups, groups_of
@@ -60,7 +61,7 @@ def learn_kinds(
     return join_kinds({kind: each.rules for kind, each in found.items()}, groups, whole, floor)
 
 
-def kinds_to_learn(totals: NDArray[np.integer[Any]], negative: int) -> list[int]:
+def kinds_to_learn(totals: Integers, negative: int) -> list[int]:
     """The classes that are kinds of outlier with enough rows for rules, the largest first."""
     order = [k for k in _by_size(totals, negative) if totals[k] >= FEWEST]
     if not order:
@@ -71,7 +72,7 @@ def kinds_to_learn(totals: NDArray[np.integer[Any]], negative: int) -> list[int]
     return order
 
 
-def _by_size(totals: NDArray[np.integer[Any]], negative: int) -> list[int]:
+def _by_size(totals: Integers, negative: int) -> list[int]:
     """The kinds that there are, the largest first: a verdict may have taken all rows of one."""
     kinds = (k for k in range(len(totals)) if k != negative and totals[k])
     return sorted(kinds, key=lambda k: (-totals[k], k))

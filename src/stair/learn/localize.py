@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.decimals import shortest_between
+from stair.data.frame import Array
 from stair.data.names import in_name_order, name_order
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
@@ -40,7 +41,7 @@ MOST_DIFFERENCES: Final = 2
 def local_rules(
     table: Table,
     codes: NDArray[np.int32],
-    classes: tuple[Any, ...],
+    classes: tuple[object, ...],
     *,
     positive: int | None,
     min_score: float,
@@ -98,7 +99,7 @@ def local_rules(
 
 def _rule_set(
     data: Alike,
-    classes: tuple[Any, ...],
+    classes: tuple[object, ...],
     positive: int | None,
     space: Space,
     places: NDArray[np.float64],
@@ -171,7 +172,7 @@ def _short_rule(data: Alike, inside: NDArray[np.bool_]) -> str | None:
 
 
 def _difference(
-    array: NDArray[Any], name: str, kind: str, inside: NDArray[np.bool_]
+    array: Array, name: str, kind: str, inside: NDArray[np.bool_]
 ) -> tuple[float, str] | None:
     """How much an attribute differs inside, and how to say it."""
     if kind == "number":

@@ -188,7 +188,7 @@ class StairMethod(Method):
             max_total_length=self.max_total_length,
             positive=task.positive,
             on_step=lambda s: task.say(
-                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.min_score, 3)}"
+                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.floor, 3)}"
             ),
         )
         leaves, default = leaves_of(growth, rows.unit), growth.root.label

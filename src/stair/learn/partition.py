@@ -28,11 +28,12 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.engines.memory import MemoryEngine
 from stair.learn.alike import Alike, Rows
 from stair.learn.grow import Node, Step, grow_forest, plant
@@ -96,7 +97,7 @@ class _Remembered(Generic[T]):
     def __init__(self) -> None:
         self._known: dict[bytes, T] = {}
 
-    def of(self, keys: Iterable[NDArray[Any]], make: Callable[[NDArray[Any]], T]) -> list[T]:
+    def of(self, keys: Iterable[Array], make: Callable[[Array], T]) -> list[T]:
         found = []
         known = {}
         for each in keys:
@@ -314,7 +315,7 @@ class _Loop:
         found: Flags = labels[numbers] != self.data.codes[rows]
         return found
 
-    def _column(self, rows: Rows, name: str) -> NDArray[Any]:
+    def _column(self, rows: Rows, name: str) -> Array:
         return self.data.table.values[name][rows]
 
     def _default(self) -> int:

@@ -30,7 +30,7 @@ from stair.data.conversion import (
     type_of_column,
     zone_of_column,
 )
-from stair.data.frame import Frame
+from stair.data.frame import Array, Frame
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, UTC, fixed_offset
 from stair.errors import StairError, no_such_column, option
@@ -262,7 +262,7 @@ def new_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _kind_of(raw: NDArray[Any]) -> Kind:
+def _kind_of(raw: Array) -> Kind:
     if raw.dtype.kind in "iuf":
         return "number"
     if raw.dtype.kind == "M":
@@ -294,7 +294,7 @@ def are_times(texts: Collection[str]) -> bool:
     return sum(moment(text) is not None for text in texts) >= TRUE_TIMES * len(texts)
 
 
-def _why_useless(name: str, raw: NDArray[Any], was: str, kind: str) -> str | None:
+def _why_useless(name: str, raw: Array, was: str, kind: str) -> str | None:
     """Why a column cannot help: constant, empty, or an identifier; None where it can."""
     if was == "described":
         return "its values are lists, records or of several types"
@@ -316,7 +316,7 @@ def _why_useless(name: str, raw: NDArray[Any], was: str, kind: str) -> str | Non
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 
-def _may_be_key(name: str, raw: NDArray[Any], n_seen: int) -> bool:
+def _may_be_key(name: str, raw: Array, n_seen: int) -> bool:
     """Whether whole numbers are held as such: as floats only where some are missing, or where the
     name says what they are."""
     is_float = raw.dtype.kind == "f"
@@ -325,7 +325,7 @@ def _may_be_key(name: str, raw: NDArray[Any], n_seen: int) -> bool:
     return raw.dtype.kind in "iu" or whole_numbers(raw)
 
 
-def _why_key(name: str, seen: NDArray[Any]) -> str | None:
+def _why_key(name: str, seen: Array) -> str | None:
     """Why whole numbers that are all there are a key."""
     values, counts = np.unique(seen, return_counts=True)
     if (why := why_identifier(counts.tolist())) is None:
@@ -361,7 +361,7 @@ def read_to_learn(schema: Schema, frame: Frame) -> Values:
     return values
 
 
-def _is_infinite(value: Any) -> bool:
+def _is_infinite(value: object) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
@@ -395,7 +395,7 @@ def encode(
     columns: list[Column] = []
     codes: list[NDArray[np.float64]] = []
 
-    def add(column: Column, code: NDArray[Any]) -> None:
+    def add(column: Column, code: Array) -> None:
         columns.append(column)
         codes.append(code)
 
@@ -469,7 +469,7 @@ def in_order(table: Table) -> tuple[list[Ordered], NDArray[np.float64]]:
 
 
 def _ranked(
-    column: Numbers | Times, numbers: NDArray[Any], missing: NDArray[np.bool_]
+    column: Numbers | Times, numbers: Array, missing: NDArray[np.bool_]
 ) -> tuple[Column, NDArray[np.float64]]:
     """Numbers as their own codes where float64 holds them exactly, else by their rank."""
     if numbers.dtype.kind == "f":
@@ -485,7 +485,7 @@ def _ranked(
     return Binned(column, each, each), code
 
 
-def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+def _category_codes(array: Array) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     listed = array.tolist()
     names = sorted({v for v in listed if v is not None}, key=value_order)
     place: dict[Any, float] = {v: float(k) for k, v in enumerate(names)}
@@ -494,7 +494,7 @@ def _category_codes(array: NDArray[Any]) -> tuple[tuple[Any, ...], NDArray[np.fl
 
 
 def _number_codes(
-    array: NDArray[Any], gone: NDArray[np.bool_]
+    array: Array, gone: NDArray[np.bool_]
 ) -> tuple[tuple[int, ...], NDArray[np.float64]]:
     """Whole numbers as categories."""
     code = np.full(len(array), math.nan)
@@ -524,7 +524,7 @@ def _named(
 
 
 def _terms(
-    array: NDArray[Any], labels: NDArray[np.int32], most: int
+    array: Array, labels: NDArray[np.int32], most: int
 ) -> list[tuple[str, NDArray[np.float64]]]:
     """The terms of a text column that tell the classes apart best, as 0/1 columns.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ def id3_leaves(
     min_score: float,
     start_depth: int,
     max_depth: int | None,
-    random_state: Any,
+    random_state: object,
     say: Callable[[str], object] = lambda _: None,
 ) -> tuple[list[Leaf], int]:
     """Entropy trees of growing depth, until one is above the floor (or stops growing)."""
@@ -57,7 +56,7 @@ def cart_leaves(
     positive: int | None,
     min_score: float,
     criterion: str,
-    random_state: Any,
+    random_state: object,
 ) -> tuple[list[Leaf], int]:
     """A full tree, pruned back along its cost-complexity path as far as the floor allows."""
     tree = _Tree(X, labels, weights, positive, criterion, random_state)
@@ -87,7 +86,7 @@ class _Tree:
         weights: NDArray[np.float64] | None,
         positive: int | None,
         criterion: str,
-        random_state: Any,
+        random_state: object,
         max_depth: int | None = None,
     ) -> None:
         from sklearn.tree import DecisionTreeClassifier

@@ -72,8 +72,9 @@ class ColumnWish:
 
         if self.direction is not None and self.direction not in DIRECTIONS:
             raise StairError(f"{said('direction')}; expected up, down or extreme")
-        is_whole = isinstance(self.cost, Integral) and not isinstance(self.cost, bool)
-        if not is_whole or not 1 <= self.cost <= MOST_COST:
+        cost: Any = self.cost
+        is_whole = isinstance(cost, Integral) and not isinstance(cost, bool)
+        if not is_whole or not 1 <= int(cost) <= MOST_COST:
             raise StairError(f"{said('cost')}; expected a whole number from 1 to {MOST_COST:,}")
         if self.group is not None and (not isinstance(self.group, str) or not self.group):
             raise StairError(f"{said('group')}; expected a name")
@@ -292,7 +293,7 @@ class Wishes:
         at_least("min_rule_precision", self.rule_precision, least)
         at_least("min_recall", self.recall, recall)
         if self.alerts is not None:
-            is_share = isinstance(self.alerts, float)
+            is_share = self.alerts < 1
             got = found.alerts / found.n_rows if is_share and found.n_rows else found.alerts
             is_met = found.alerts <= alerts_of(self.alerts, found.n_rows)
             listed.append(Outcome("max_alerts", self.alerts, got, is_met))
@@ -307,9 +308,9 @@ class Wishes:
 
 def alerts_of(alerts: float | int, n_rows: int) -> int:
     """A number of rows, given as such or as a share of all."""
-    if isinstance(alerts, Integral):
-        return int(alerts)
-    return math.floor(_fraction(float(alerts)) * n_rows)
+    if isinstance(alerts, float):
+        return math.floor(_fraction(alerts) * n_rows)
+    return int(alerts)
 
 
 def check_floors(given: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 from stair.evidence.charts import Chart
 from stair.evidence.distribution import Distributions
 from stair.rules.clauses import Among, Clause, Interval, Period

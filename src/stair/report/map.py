@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.conversion import Array
+from stair.data.frame import Array
 from stair.rules.routing import Routing
 
 ACROSS: Final = 36

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from starlette.datastructures import ImmutableMultiDict
 
+from stair.data.frame import Array
 from stair.errors import StairError
 from stair.rules.clauses import (
     BEGINNING,
@@ -65,11 +65,11 @@ class ClauseForm:
     term: str = ""
 
 
-def form_of(clause: Clause, place: int, values: NDArray[Any]) -> ClauseForm:
+def form_of(clause: Clause, place: int, values: Array) -> ClauseForm:
     return clause.accept(_AsForm(place, values))
 
 
-def clause_of(old: Clause, fields: Form, values: NDArray[Any]) -> Clause:
+def clause_of(old: Clause, fields: Form, values: Array) -> Clause:
     """The clause that a filled form describes; of the same kind and column as the old one."""
     return old.accept(_AsFilled(fields, values))
 
@@ -79,7 +79,7 @@ class _AsForm:
     """A clause of a column with these values, as a form."""
 
     place: int
-    values: NDArray[Any]
+    values: Array
 
     def interval(self, clause: Interval) -> ClauseForm:
         low, high = ("" if bound is None else number_in_words(bound) for bound in clause.bounds)
@@ -118,7 +118,7 @@ class _AsFilled:
     """A clause of a column with these values, as these fields of a form have it."""
 
     fields: Form
-    values: NDArray[Any]
+    values: Array
 
     @property
     def missing(self) -> bool:
@@ -195,14 +195,14 @@ def _time(fields: Form, name: str, none: np.datetime64) -> np.datetime64:
     return time
 
 
-def _any_missing(values: NDArray[Any]) -> bool:
+def _any_missing(values: Array) -> bool:
     if values.dtype.kind == "O":
         return any(value is None or value != value for value in values.tolist())
     return bool(np.isnan(values).any() if values.dtype.kind == "f" else
                 np.isnat(values).any() if values.dtype.kind == "M" else False)  # fmt: skip
 
 
-def _step(values: NDArray[Any]) -> str:
+def _step(values: Array) -> str:
     """What one press of an arrow moves a bound by: about a hundredth of the middle half."""
     x = np.array([v for v in values.tolist() if v is not None], dtype=np.float64)
     x = x[np.isfinite(x)]
@@ -215,7 +215,7 @@ def _step(values: NDArray[Any]) -> str:
     return f"{10 ** math.floor(math.log10(width / 10)):g}"
 
 
-def _categories(clause: Among, values: NDArray[Any]) -> list[tuple[Any, int]]:
+def _categories(clause: Among, values: Array) -> list[tuple[Any, int]]:
     """The values of a column and those of its clause, the commonest first."""
     counts: dict[Any, int] = dict.fromkeys(clause.values, 0)
     for value in values.tolist():

@@ -29,6 +29,7 @@ from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
 PAGE_SIZE: Final = 50
+MOST_OFFERED: Final = 100  # values of labels, to choose what is normal from
 CAUSES: Final = {
     "learned": "learned from the detector's verdict",
     "relearned": "learned again from the verdicts",
@@ -398,11 +399,16 @@ def start(desk: Desk, most: int) -> str:
     )
 
 
-def setup(name: str, columns: list[tuple[str, str, int]], n_rows: int, guess: str | None) -> str:
+def setup(
+    name: str, columns: list[tuple[str, str, list[str]]], n_rows: int, guess: str | None
+) -> str:
+    likely = sorted(columns, key=lambda column: column[0] != guess)
+    values = dict.fromkeys(value for _, _, classes in likely for value in classes)
     return render(
         "setup.html",
         name=name,
         columns=columns,
+        values=list(values)[:MOST_OFFERED],
         n_rows=n_rows,
         guess=guess,
         detectors=detector_names(),

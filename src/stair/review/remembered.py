@@ -81,7 +81,7 @@ def _check(found: Document, n_rules: int, n_kinds: int) -> Check:
     return Check(scores, score, chance, learned, found_again, of_kinds)
 
 
-def _rules(document: Document, rules: Sequence[Any]) -> tuple[Rule, ...]:
+def _rules(document: Document, rules: Sequence[object]) -> tuple[Rule, ...]:
     return from_json(json.dumps({**document, "rules": rules}), "the review").rules.rules
 
 

@@ -199,7 +199,7 @@ class Rows:
                 del self._orders[next(iter(self._orders))]
             return order
 
-    def _rows(self, cells: Any, query: str, values: Sequence[str] = ()) -> NDArray[np.int32]:
+    def _rows(self, cells: object, query: str, values: Sequence[str] = ()) -> NDArray[np.int32]:
         with self._connection.cursor() as cursor:
             cursor.register("cells", cells)
             found = cursor.execute(f"SELECT row FROM cells {query}", list(values))

@@ -12,25 +12,26 @@ from stair.errors import StairError
 from stair.learn.table import choose_fields
 from stair.review.desk import Wanted
 from stair.review.forms import Form
+from stair.verdict.codebook import text_of
 from stair.verdict.labels import read_labels
 
 LIKELY: Final = ("label", "flag", "outlier", "anomal", "fraud", "target", "class", "y", "attack")
 
 
-def columns_of(path: Path) -> tuple[list[tuple[str, str, int]], int, str | None]:
-    """Each column with its kind and whether it may be a label (1) or not (0); the likely label."""
+def columns_of(path: Path) -> tuple[list[tuple[str, str, list[str]]], int, str | None]:
+    """Each column with its kind and its values where it may be a label; the likely label."""
     frame = read(path)
     fields, left_out = choose_fields(frame, time_parts=False)
     kinds = {f.source: f.kind for f in fields}
     found, guess, best = [], None, len(LIKELY)
     for name, array in frame.columns.items():
-        try:
-            is_label = int(len(read_labels(array, name=name).classes) >= 2)
-        except StairError:
-            is_label = 0
-        found.append((name, str(kinds.get(name) or left_out.get(name, "left out")), is_label))
+        classes: list[str] = []
+        with contextlib.suppress(StairError):
+            codebook = read_labels(array, name=name).codebook
+            classes = [text_of(v) for v in codebook.names or ()] if codebook else []
+        found.append((name, str(kinds.get(name) or left_out.get(name, "left out")), classes))
         rank = next((k for k, word in enumerate(LIKELY) if word in name.casefold()), len(LIKELY))
-        if is_label and rank < best and (LIKELY[rank] != "y" or name.casefold() == "y"):
+        if classes and rank < best and (LIKELY[rank] != "y" or name.casefold() == "y"):
             guess, best = name, rank
     return found, frame.n_rows, guess
 
@@ -47,6 +48,7 @@ def wanted_of(path: Path, form: Form) -> Wanted:
     return Wanted(
         path,
         label=label or None,
+        negative=(form.get("normal", "") or None) if by == "label" else None,
         detector=(form.get("detector", "") or None) if by == "detector" else None,
         contamination=_share(form.get("contamination", "")) if by == "detector" else None,
         exclude=unused,

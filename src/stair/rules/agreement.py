@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import from_object, read
+from stair.data.frame import Array
 from stair.errors import StairError, no_such_column
 from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
@@ -30,7 +31,7 @@ def classes_of(rules: RuleSet, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
     return predicted
 
 
-def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: Any) -> NDArray[Any]:
+def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> Array:
     """The label of each row as the label column has it; where a class is several of its values, or
     there was no such column, as inlier and outlier."""
     names = None if codebook is None else codebook.names
@@ -66,7 +67,7 @@ class Score(float):
         score._on = on
         return score
 
-    def __call__(self, new: Any, y: Any) -> Scores:
+    def __call__(self, new: object, y: object) -> Scores:
         """See `stair.Summary`."""
         if self._on is None:
             raise TypeError("this score belongs to no summary")
@@ -74,7 +75,7 @@ class Score(float):
 
 
 def score_on(
-    rules: RuleSet, codebook: Codebook | None, kinds: Sequence[Label], new: Any, y: Any
+    rules: RuleSet, codebook: Codebook | None, kinds: Sequence[Label], new: object, y: object
 ) -> Scores:
     """The score on new rows, whose labels are an array or the name of a column."""
     table, name = _rows(rules, new), "y"

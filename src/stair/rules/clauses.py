@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
+
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
 Numeral: TypeAlias = Callable[[float], str]  # how a number is written
 Made_co = TypeVar("Made_co", covariant=True)
@@ -58,7 +60,7 @@ def separated(value: float) -> str:
     return f"{'-' * (whole != digits)}{int(digits):,}{point}{rest}"
 
 
-def value_in_words(value: Any) -> str:
+def value_in_words(value: object) -> str:
     """A category as it stands in a list; quoted where it could be read as something else."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
@@ -68,7 +70,7 @@ def value_in_words(value: Any) -> str:
     return name_in_words(str(value))
 
 
-def value_order(value: Any) -> tuple[str, Any]:
+def value_order(value: object) -> tuple[str, Any]:
     """An order for categories of any type: the same on every run and every engine."""
     if isinstance(value, str):
         return ("text", value)
@@ -80,7 +82,7 @@ def folded(text: str) -> str:
     return text.translate(_ASCII_LOWER)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or value != value
 
 
@@ -226,7 +228,7 @@ class Interval(_Bounded):
     def with_fractions(self) -> Self:
         return replace(self, whole=False)
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these values (missing = NaN) the clause covers."""
         cell, allowed = Interval.cells([self], values)
         covered: NDArray[np.bool_] = allowed[0][cell]
@@ -272,7 +274,7 @@ class Interval(_Bounded):
         return ("interval", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Interval], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Interval], values: Array) -> Cells:
         """The cell of each value among all the bounds, and which clause allows which cell."""
         edges = sorted({b for c in clauses for b in (c.low, c.high) if math.isfinite(b)})
         place: dict[float, int] = {edge: k for k, edge in enumerate(edges)}
@@ -291,7 +293,7 @@ def _exact_bound(bound: float) -> float:
     return float(bound)
 
 
-def _cells_between(edges: Sequence[float], x: NDArray[Any]) -> NDArray[np.intp]:
+def _cells_between(edges: Sequence[float], x: Array) -> NDArray[np.intp]:
     """How many edges lie below each number, compared exactly; one more than all where missing."""
     if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
         limits = np.iinfo(x.dtype)
@@ -359,7 +361,7 @@ class Period(_Bounded):
     def only_missing(self) -> bool:
         return bool(self.after >= self.until)
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these times (missing = NaT) the clause covers."""
         t = np.asarray(values, dtype="datetime64[us]")
         inside: NDArray[np.bool_] = (t > self.after) & (t <= self.until)
@@ -392,7 +394,7 @@ class Period(_Bounded):
         return ("period", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Period], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Period], values: Array) -> Cells:
         t = np.asarray(values, dtype="datetime64[us]")
         bounds = {b for c in clauses for b in (c.after, c.until)} - {BEGINNING, END}
         edges = np.array(sorted(bounds), dtype="datetime64[us]")
@@ -448,7 +450,7 @@ class Among(_OnOneField):
     def only_missing(self) -> bool:
         return not self.values and not self.negated
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these values (missing = None or NaN) the clause covers."""
         cell, allowed = Among.cells([self], values)
         covered: NDArray[np.bool_] = allowed[0][cell]
@@ -495,7 +497,7 @@ class Among(_OnOneField):
             words = [*words[:LISTED], f"… {len(words) - LISTED} more"]
         return f"{'not in' if self.negated else 'in'} {{{', '.join(words)}}}{tail}"
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: object) -> str | None:
         if _is_missing(value):
             return None
         return str(value) if self.of else value_in_words(value)
@@ -505,7 +507,7 @@ class Among(_OnOneField):
         return ("among", self.feature)
 
     @staticmethod
-    def cells(clauses: Sequence[Among], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Among], values: Array) -> Cells:
         """Each value by its place in the list of all values that any clause names."""
         named = sorted({v for c in clauses for v in c.values}, key=value_order)
         place: dict[Any, int] = {v: k for k, v in enumerate(named)}
@@ -561,7 +563,7 @@ class Mentions(_OnOneField):
     def n_bounds(self) -> int:
         return 1
 
-    def covers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def covers(self, values: Array) -> NDArray[np.bool_]:
         term = folded(self.term)
         listed = np.asarray(values, dtype=object).tolist()
         found = (isinstance(v, str) and term in folded(v) for v in listed)
@@ -579,7 +581,7 @@ class Mentions(_OnOneField):
     def _wanted(self) -> str:
         return f'{"mentions" if self.present else "does not mention"} "{self.term}"'
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: object) -> str | None:
         if _is_missing(value):
             return None
         text = str(value)
@@ -590,7 +592,7 @@ class Mentions(_OnOneField):
         return ("mentions", self.feature, folded(self.term))
 
     @staticmethod
-    def cells(clauses: Sequence[Mentions], values: NDArray[Any]) -> Cells:
+    def cells(clauses: Sequence[Mentions], values: Array) -> Cells:
         cell = Mentions(clauses[0].feature, clauses[0].term).covers(values).astype(np.intp)
         return cell, np.array([[not c.present, c.present] for c in clauses])
 

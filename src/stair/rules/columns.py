@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.decimals import LARGEST, shortest_between
+from stair.data.frame import Integers
 from stair.data.names import name_order
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
 
@@ -64,9 +65,7 @@ ANY_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN | Sides.BETWEEN
 ONE_SIDE: Final = Sides.UP_TO | Sides.MORE_THAN
 
 
-def _tell_something(
-    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]], share: float
-) -> NDArray[np.bool_]:
+def _tell_something(n_rows: Integers, wanted: Integers, share: float) -> NDArray[np.bool_]:
     """Of many values those that are frequent, and those whose share of wanted rows is not what some
     of so many would have by chance (Chernoff's bound): 600 names with 7 rows each have a few that
     are all wanted rows, and these are other names next week."""
@@ -83,9 +82,7 @@ def _tell_something(
 ANY_OTHER: Final = "any other (rare)"
 
 
-def namable(
-    n_rows: NDArray[np.integer[Any]], wanted: NDArray[np.integer[Any]] | None, lists: Lists
-) -> NDArray[np.intp]:
+def namable(n_rows: Integers, wanted: Integers | None, lists: Lists) -> NDArray[np.intp]:
     """The categories, by their places, that a clause may name, from the rows that have each and the
     wanted ones among them. A name that few rows have is a memory of these rows, and so is a long
     list: those are kept that differ most in their shares of the wanted rows and of the others; the

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.rules.clauses import Clause
 
 Bits = NDArray[np.uint64]
@@ -31,11 +32,11 @@ class Conjunction(Protocol):
 class Repeated(NamedTuple):
     """A column of few different values: each of them, and for each row its place among them."""
 
-    values: NDArray[Any]
-    places: NDArray[Any]
+    values: Array
+    places: Array
 
 
-Column: TypeAlias = Callable[[str], NDArray[Any] | Repeated]  # a column by its name
+Column: TypeAlias = Callable[[str], Array | Repeated]  # a column by its name
 
 
 def blocks_of_bits(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from stair.data.frame import Integers
 
 Counts = NDArray[np.int64]
 
@@ -126,8 +128,8 @@ def reaches(score: float, floor: float) -> bool:
 
 
 def score_of_classes(
-    predicted: NDArray[np.integer[Any]],
-    actual: NDArray[np.integer[Any]],
+    predicted: Integers,
+    actual: Integers,
     positive: int | None,
     counts: Counts | None = None,
 ) -> float:

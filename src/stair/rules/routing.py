@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.rules.clauses import Among, Mentions, value_order
 
 Matrix: TypeAlias = NDArray[np.float64]
-Array: TypeAlias = NDArray[Any]  # of one column, whose type is that of its field
 
 # A category that few rows have tells little about where rows lie.
 MOST_CATEGORIES = 50

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
+from stair.data.frame import Array
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
 from stair.rules.clauses import (
@@ -94,7 +95,7 @@ class Rule:
         """How often the rule is right; NaN where it covers nothing."""
         return self.hits / self.rows if self.rows else float("nan")
 
-    def covers(self, X: Any, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    def covers(self, X: object, features: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Which rows of a table the rule covers; an array needs the names of its columns.
 
         What the columns are is told from the clauses; a `RuleSet` knows it.
@@ -267,7 +268,7 @@ class RuleSet:
         """The number of the partition of each rule, from 0."""
         return tuple(k for k, (start, stop) in enumerate(self.spans) for _ in range(start, stop))
 
-    def route(self, X: Any) -> NDArray[np.intp]:
+    def route(self, X: object) -> NDArray[np.intp]:
         """The number of the partition of each row, from 0."""
         values = self.read(X)
         return self.routing.of(values.__getitem__, values.n_rows)
@@ -282,7 +283,7 @@ class RuleSet:
             rows = np.flatnonzero(routed == number)
             yield range(start, stop), rows, values.take(rows)
 
-    def read(self, table: Any) -> Values:
+    def read(self, table: object) -> Values:
         """What the rules need of a table of any kind, as they compare it."""
         return self.schema.read(table, self.used)
 
@@ -356,7 +357,7 @@ class RuleSet:
             return str(label)
         return "outlier" if label == self.positive else "inlier"
 
-    def assign(self, X: Any) -> NDArray[np.intp]:
+    def assign(self, X: object) -> NDArray[np.intp]:
         """The number of the rule that decides about each row, the first that covers it, −1 where
         none does or an exception covers it too."""
         values = self.read(X)
@@ -368,7 +369,7 @@ class RuleSet:
             numbers[rows] = np.where(found >= 0, found + own.start, -1)
         return numbers
 
-    def covers(self, X: Any) -> NDArray[np.bool_]:
+    def covers(self, X: object) -> NDArray[np.bool_]:
         """A (rows × rules) matrix: which rule covers which row, exceptions or not."""
         values = self.read(X)
         covered = np.zeros((values.n_rows, len(self.rules)), dtype=np.bool_)
@@ -377,7 +378,7 @@ class RuleSet:
             covered[rows, own.start : own.stop] = all_matches(rules, here.__getitem__, here.n_rows)
         return covered
 
-    def matches(self, X: Any) -> Matches:
+    def matches(self, X: object) -> Matches:
         """What rules and exceptions cover of some rows, and what that comes to."""
         values = self.read(X)
         excepted = np.empty((values.n_rows, 0), dtype=np.bool_)
@@ -385,16 +386,16 @@ class RuleSet:
             excepted = all_matches(self.exceptions, values.__getitem__, values.n_rows)
         return Matches(self.covers(values), excepted, np.array(self.gives_way, dtype=np.bool_))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Array:
         """The label of each row."""
         return self.labels_of(self.assign(X))
 
-    def labels_of(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+    def labels_of(self, numbers: NDArray[np.intp]) -> Array:
         """The labels of rule numbers, where −1 stands for the default."""
         labels = np.array([*(rule.label for rule in self.rules), self.default])
         return labels[numbers]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: object) -> NDArray[np.float64]:
         """The share of each class among the training rows of the rule that covers the row."""
         shares = np.zeros((len(self.rules) + 1, len(self.classes)))
         for number, rule in enumerate(self.rules):
@@ -406,7 +407,7 @@ class RuleSet:
         shares /= shares.sum(axis=1, keepdims=True)
         return shares[self.assign(X)]
 
-    def explain(self, row: Any) -> Explanation:
+    def explain(self, row: object) -> Explanation:
         """Which rule decides about this row, and why; or what keeps it from an outlier rule."""
         values = self.read(one_row(row, self.schema))
         place = int(self.routing.of(values.__getitem__, 1)[0])
@@ -527,7 +528,7 @@ def rule_set_of(
     return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
 
 
-def one_row(row: Any, schema: Schema) -> Any:
+def one_row(row: object, schema: Schema) -> Any:
     """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
     if isinstance(row, Values):
         return row
@@ -561,5 +562,5 @@ def _a(name: str) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value

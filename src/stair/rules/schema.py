@@ -12,14 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stair.data.conversion import (
     MEASURES,
     NETWORKS,
     TIME_PARTS,
     TYPES,
-    Array,
     Part,
     as_category,
     as_networks,
@@ -30,7 +28,7 @@ from stair.data.conversion import (
     type_of_values,
     zone_of_column,
 )
-from stair.data.frame import Frame
+from stair.data.frame import Array, Frame
 from stair.data.names import name_order
 from stair.data.objects import from_object
 from stair.data.zones import UTC, fixed_offset, zone_of
@@ -117,7 +115,7 @@ class Values(dict[str, Array]):
         self.fractions = dict(fractions or {})
         self.notes = tuple(notes)
 
-    def take(self, rows: NDArray[Any]) -> Values:
+    def take(self, rows: Array) -> Values:
         """Some of the rows."""
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         return Values({name: array[rows] for name, array in self.items()}, n_rows)
@@ -284,7 +282,7 @@ def _remembering(each: Field, array: Array) -> Field:
     )
 
 
-def _is_empty(table: Any) -> bool:
+def _is_empty(table: object) -> bool:
     """Whether a table in memory has no rows: nothing is wrong with that, but nothing to read."""
     if isinstance(table, Mapping):
         table = next(iter(table.values()), table)

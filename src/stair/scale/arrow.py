@@ -21,7 +21,7 @@ def arrow_batch(batch: Any) -> Batch:
 
 def arrow_column(array: Any, name: str) -> tuple[Raw, str]:
     """A column, and what it was before it became plain."""
-    pa: Any = import_module("pyarrow")
+    pa = import_module("pyarrow")
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return words(array), ""

@@ -29,7 +29,7 @@ MOST_TOGETHER: Final = 1 << 19  # rows
 
 def codes_table(block: Block) -> Any:
     """A block as an Arrow table: a column of codes for each column, and the classes."""
-    pyarrow: Any = import_module("pyarrow")
+    pyarrow = import_module("pyarrow")
     names = [*(f"c{j}" for j in range(len(block.codes))), "label"]
     return pyarrow.table(list(map(pyarrow.array, (*block.codes, block.labels))), names=names)
 
@@ -40,9 +40,9 @@ def block_of(table: Any) -> Block:
     return Block(arrays[:-1], arrays[-1])
 
 
-def codes_writer(path: Path, schema: Any) -> Any:
+def codes_writer(path: Path, schema: object) -> Any:
     """What writes tables of codes: small, and so that damage is noticed."""
-    parquet: Any = import_module("pyarrow.parquet")
+    parquet = import_module("pyarrow.parquet")
     return parquet.ParquetWriter(
         path,
         schema,

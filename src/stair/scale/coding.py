@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
+from stair.data.frame import Array
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.learn.table import notes_on_parts
@@ -335,9 +336,9 @@ def _type_of(values: Sequence[Any]) -> np.dtype[Any]:
     return np.dtype(np.uint64 if max(values) >= 2**63 else np.int64)
 
 
-def _in_type(raw: NDArray[Any], type_: np.dtype[Any], name: str) -> NDArray[Any]:
+def _in_type(raw: Array, type_: np.dtype[Any], name: str) -> Array:
     """Numbers or times in the type of what is known of the column, anything where missing."""
-    values: NDArray[Any] = np.ma.getdata(raw)
+    values: Array = np.ma.getdata(raw)
     if values.dtype.kind == "M":
         return np.where(gone(raw), 0, values.astype("datetime64[us]").astype(np.int64))
     if values.dtype == type_ or type_.kind == "f":
@@ -371,19 +372,19 @@ def _networks(raw: Words, part: Part | None) -> Words:
     return Words(values, codes[raw.codes])
 
 
-def _words(array: NDArray[Any]) -> Words:
+def _words(array: Array) -> Words:
     values = sorted({v for v in array.tolist() if v is not None})
     place: dict[Any, int] = {v: k for k, v in enumerate(values)}
     codes = [place.get(v, -1) for v in array.tolist()]
     return Words(values, np.array(codes, dtype=np.int64))
 
 
-def _called(field: Field, stored: Sequence[Any]) -> list[Any]:
+def _called(field: Field, stored: Sequence[object]) -> list[Any]:
     """The values of a category as rules name them."""
     return called(stored, is_time=field.type == "time")
 
 
-def _places(raw: Raw, stored: Sequence[Any], name: str) -> NDArray[np.int64]:
+def _places(raw: Raw, stored: Sequence[object], name: str) -> NDArray[np.int64]:
     """The place of each value among those that are known; past the last one where missing."""
     missing = len(stored)
     if isinstance(raw, Words):

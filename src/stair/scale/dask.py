@@ -50,7 +50,7 @@ class Cluster:
 
     def compute(self, work: Any) -> Any:
         """The result of a task; a scheduler that is gone is said, and never waited for."""
-        dask: Any = import_module("dask")
+        dask = import_module("dask")
 
         if self._client is None:
             with _in_words(None):
@@ -85,7 +85,7 @@ class Cluster:
 
     def persist(self, works: list[Any]) -> list[Any]:
         """The same tasks, whose results stay where they are made."""
-        dask: Any = import_module("dask")
+        dask = import_module("dask")
 
         if self._client is None:
             with _in_words(None):
@@ -101,7 +101,7 @@ class Cluster:
         """
         if self._client is None:
             return [[each] for each in kept]
-        distributed: Any = import_module("distributed")
+        distributed = import_module("distributed")
         with _in_words(self._client):
             futures = [distributed.futures_of(each)[0] for each in kept]
             while not all(future.done() for future in futures):
@@ -124,7 +124,7 @@ class Cluster:
 @contextlib.contextmanager
 def _in_words(client: Any) -> Iterator[None]:
     """What can go wrong on a cluster, or in the threads of this process, each in one sentence."""
-    distributed: Any = import_module("distributed")
+    distributed = import_module("distributed")
 
     address = getattr(getattr(client, "scheduler", None), "address", "the cluster")
     try:
@@ -166,11 +166,11 @@ def _why(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def connected(client: Any) -> Iterator[Cluster]:
+def connected(client: object) -> Iterator[Cluster]:
     """A cluster from a client, a scheduler's address, the client that is there, or none."""
     if optional("dask.dataframe") is None or optional("distributed") is None:
         raise StairError("the engine dask needs dask: pip install 'stair[dask]'")
-    distributed: Any = import_module("distributed")
+    distributed = import_module("distributed")
 
     if isinstance(client, str):
         log = logging.getLogger("distributed.client")
@@ -199,7 +199,7 @@ def connected(client: Any) -> Iterator[Cluster]:
 
 def open_frame(data: Any) -> tuple[Any, str]:
     """A Dask DataFrame, as it is given or from a path, and what to call it."""
-    dd: Any = import_module("dask.dataframe")
+    dd = import_module("dask.dataframe")
 
     if isinstance(data, str | os.PathLike):
         path = os.fspath(data)
@@ -229,8 +229,8 @@ def open_frame(data: Any) -> tuple[Any, str]:
 
 def _check_schemas(path: str) -> None:
     """Dask takes the columns of the first file, and nobody would see what only others have."""
-    core: Any = import_module("fsspec.core")
-    parquet: Any = import_module("pyarrow.parquet")
+    core = import_module("fsspec.core")
+    parquet = import_module("pyarrow.parquet")
     files, _, found = core.get_fs_token_paths(path)
     places = sorted(f for each in found for f in (files.find(each) or [each]))
     places = [f for f in places if not Path(f).name.startswith(("_", "."))]
@@ -247,7 +247,7 @@ def _check_schemas(path: str) -> None:
 
 def _type_name(kind: Any) -> str:
     """Of an Arrow type, however it is held; "" where there is no value and so no type."""
-    types: Any = import_module("pyarrow").types
+    types = import_module("pyarrow").types
     if types.is_dictionary(kind):
         kind = kind.value_type
     return "" if types.is_null(kind) else str(kind).removeprefix("large_")
@@ -267,7 +267,7 @@ def code_frame(
     Bins may be given, so that engines can be compared. In a folder, what is found and made is kept
     for a run that comes after this one, and what an earlier one has left there is used.
     """
-    dask: Any = import_module("dask")
+    dask = import_module("dask")
 
     names = list(map(str, frame.columns))
     with _reading(source):
@@ -289,7 +289,7 @@ def _blocks(
     parts: list[Any], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
 ) -> list[Any]:
     """All parts as codes, on the workers: from the shelf where they are there, else made now."""
-    dask: Any = import_module("dask")
+    dask = import_module("dask")
 
     found: dict[int, Any] = {}
     if shelf is not None and (left := shelf.left()):
@@ -320,7 +320,7 @@ class FrameRows:
         self._sizes: list[int] = []  # rows of each part, known from the first pass on
 
     def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
-        dask: Any = import_module("dask")
+        dask = import_module("dask")
 
         self._say(what)
         with _reading(self.source):
@@ -354,7 +354,7 @@ class DaskCounter(RemoteCounter):
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
     def _sum(self, asked: Asked) -> Counts:
-        dask: Any = import_module("dask")
+        dask = import_module("dask")
 
         shared = dask.delayed(asked, traverse=False)
         counted = [dask.delayed(_count_parts)(group, shared) for group in self._groups]
@@ -362,7 +362,7 @@ class DaskCounter(RemoteCounter):
         return counts
 
     def draw(self, most: int, seed: int) -> CodeSample:
-        dask: Any = import_module("dask")
+        dask = import_module("dask")
 
         sizes = self._cluster.compute(
             dask.delayed(list)([dask.delayed(_n_rows)(block) for block in self._blocks])
@@ -377,7 +377,7 @@ class DaskCounter(RemoteCounter):
 
 def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
     """One task that joins the results of many, a few at a time and in their order."""
-    dask: Any = import_module("dask")
+    dask = import_module("dask")
 
     while len(tasks) > 1:
         tasks = [
@@ -390,7 +390,7 @@ def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
 # --- what workers run -----------------------------------------------------------------------------
 
 
-def _profile_part(frame: Any) -> dict[str, Profile]:
+def _profile_part(frame: object) -> dict[str, Profile]:
     return profile_batch(batch_of(frame))
 
 
@@ -421,7 +421,7 @@ def _is_there(block: Block | None) -> bool:
     return block is not None
 
 
-def _code_part(frame: Any, coder: Coder, shelf: Shelf | None, k: int) -> Block:
+def _code_part(frame: object, coder: Coder, shelf: Shelf | None, k: int) -> Block:
     block = coder(batch_of(frame))
     if shelf is not None:
         shelf.keep(k, block)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.engines.counting import Block
 from stair.scale.coding import Coder
 from stair.scale.profile import Profile, alike, kind_of
 from stair.scale.raw import Batch, all_missing, appended, as_frame_column
 
-Columns = dict[str, NDArray[Any]]
+Columns = dict[str, Array]
 
 
 class Tier(IntEnum):

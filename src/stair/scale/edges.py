@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stair.data.decimals import shortest_between
+from stair.data.frame import Array
 from stair.rules.columns import FAR, Binned, Numbers, Times, roundest_time
 from stair.scale.sketch import Sketch
 
@@ -52,7 +52,7 @@ def with_infinite(
 _Middle = Callable[[Any, Any], Any]
 
 
-def _edges(quantiles: NDArray[Any], sketch: Sketch, middle: _Middle, short: _Middle) -> list[float]:
+def _edges(quantiles: Array, sketch: Sketch, middle: _Middle, short: _Middle) -> list[float]:
     """The shortest number near each quantile, nearer to it than to its neighbours.
 
     A value so frequent that it is a quantile twice has an edge on both of its sides: it is a bin

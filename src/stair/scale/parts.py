@@ -140,7 +140,7 @@ class _Greeting:
 
 @contextlib.contextmanager
 def shared_folder(
-    work: str | Path | None, files: Any, frame: Any, options: Options, cluster: Everywhere
+    work: str | Path | None, files: object, frame: object, options: Options, cluster: Everywhere
 ) -> Iterator[Path | None]:
     """The folder of a run about this data, which all workers reach; None where none is given."""
     if work is None:
@@ -156,7 +156,7 @@ def shared_folder(
         yield folder
 
 
-def files_here(data: Any) -> Any:
+def files_here(data: object) -> Any:
     """The files with sizes and times, where there are files and they are here."""
     if not isinstance(data, str | os.PathLike) or "://" in os.fspath(data):
         return None
@@ -168,15 +168,15 @@ def files_here(data: Any) -> Any:
 _CACHES: Final = frozenset({"_dataset_info_cache", "_pq_length_stats"})
 
 
-def known_by(frame: Any) -> Any:
+def known_by(frame: object) -> Any:
     """What a Dask DataFrame is made of, in words that are the same in another process.
 
     Dask's own token of a frame of Parquet files is not, for a cache takes part in it.
     """
     tokenize = import_module("dask.base").tokenize
-    expression: Any = import_module("dask._expr").Expr
+    expression = import_module("dask._expr").Expr
 
-    def walk(node: Any) -> Any:
+    def walk(node: object) -> Any:
         if not isinstance(node, expression):
             return tokenize(node)
         named = zip(_parameters(node), node.operands, strict=True)

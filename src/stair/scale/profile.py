@@ -312,7 +312,7 @@ def kind_of(raw: Raw) -> str:
     return "time" if raw.dtype.kind == "M" else "number"
 
 
-def times_of(texts: Iterable[Any]) -> NDArray[np.datetime64]:
+def times_of(texts: Iterable[object]) -> NDArray[np.datetime64]:
     """ISO texts as times; none where there is no such time."""
     found = [moment(str(text)) for text in texts]
     return np.array([NEVER if t is None else t for t in found], dtype="datetime64[us]")

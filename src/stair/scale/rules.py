@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import exact_numbers
+from stair.data.frame import Array
 from stair.engines.counting import Counter, only_root
 from stair.errors import StairError
 from stair.evidence.suspects import copy_in_words, named_by, stretches_in, too_good
@@ -194,7 +194,7 @@ def check_by_codes(
     return coded, replace(learned, check=check)
 
 
-def _largest(column: Column, size: int) -> NDArray[Any]:
+def _largest(column: Column, size: int) -> Array:
     """What the codes of a column stand for, the missing value last."""
     if isinstance(column, Categories):
         words = np.empty(size, dtype=object)
@@ -246,7 +246,7 @@ def _met_by_clause(rules: RuleSet, tallies: dict[str, Tally]) -> NDArray[np.int6
 
 def _met(clause: Clause, tally: Tally) -> NDArray[np.int64]:
     """The rows of each class that meet a clause: no bound of it is inside of a bin."""
-    values: NDArray[Any]
+    values: Array
     if tally.is_time:
         values = np.array(tally.values, dtype=np.int64).astype("datetime64[us]")
     elif clause.is_ordered:

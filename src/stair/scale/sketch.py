@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT
+from stair.data.frame import Array
 from stair.learn.identifiers import expected_pairs
 
 SUMMARY: Final = 8192  # quantiles in a summary
 MOST_DISTINCT: Final = 10_000  # different values that are known one by one
 
-Numbers = NDArray[Any]
+Numbers = Array
 _FLOAT: Final = np.dtype(np.float64)
 
 

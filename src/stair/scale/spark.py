@@ -32,7 +32,7 @@ from stair.scale.rows import G, Gathering
 _BLOB = "part int, blob binary"
 
 
-def open_spark(data: Any) -> Any:
+def open_spark(data: object) -> Any:
     """A Spark DataFrame."""
     if optional("pyspark") is None:
         raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
@@ -147,8 +147,8 @@ def _gathered(data: Any, work: Any) -> list[Any]:
 # --- what workers run -------------------------------------------------------------------------
 
 
-def _blob(found: Any) -> Iterator[Any]:
-    pyarrow: Any = import_module("pyarrow")
+def _blob(found: object) -> Iterator[Any]:
+    pyarrow = import_module("pyarrow")
     part = import_module("pyspark").TaskContext.get().partitionId()
     yield pyarrow.RecordBatch.from_arrays(
         [pyarrow.array([part], pyarrow.int32()), pyarrow.array([pickle.dumps(found)])],
@@ -182,7 +182,7 @@ class _Coding:
         self.coder = coder
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pyarrow: Any = import_module("pyarrow")
+        pyarrow = import_module("pyarrow")
         names = [*(f"c{j}" for j in range(len(self.coder.coding.columns))), "label"]
         for batch in batches:
             if batch.num_rows:
@@ -195,15 +195,15 @@ class _Counting:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pyarrow: Any = import_module("pyarrow")
+    def __call__(self, batches: Iterator[object]) -> Iterator[Any]:
+        pyarrow = import_module("pyarrow")
         counts = self.asked.counts(map(self._block, batches))
         places = np.flatnonzero(counts)
         yield pyarrow.RecordBatch.from_arrays(
             [pyarrow.array(places), pyarrow.array(counts.reshape(-1)[places])], ["place", "n"]
         )
 
-    def _block(self, batch: Any) -> Block:
+    def _block(self, batch: object) -> Block:
         return _block_of(batch, self.asked.sizes)
 
 

@@ -91,7 +91,8 @@ def learn_large(
     options = Options(
         label, statement.positive,
         None if include is None else tuple(name for name in include if name != label),
-        (*chosen.exclude, *(n for n in never if n not in chosen.exclude)), dict(chosen.kinds or {}), source.time_parts, source.time_zone,
+        tuple(dict.fromkeys([*chosen.exclude, *never])), dict(chosen.kinds or {}),
+        source.time_parts, source.time_zone,
         method.time_windows, engine.bins, source.table, source.query, method.lists,
         statement.negative, statement.has_kinds,
     )  # fmt: skip
@@ -129,7 +130,7 @@ def learn_large(
 
 
 def fit_large(
-    data: Any, label: Any, engine: LargeEngine, method: StairMethod, say: Progress
+    data: object, label: object, engine: LargeEngine, method: StairMethod, say: Progress
 ) -> tuple[Coded, Learned]:
     """What an estimator does with an engine for large data: numbers only, labels as they are."""
     statement = Statement(label, positive=method.pos_label)
@@ -140,7 +141,7 @@ def fit_large(
 
 
 def learn_by_level(
-    data: Any,
+    data: object,
     options: Options,
     method: StairMethod,
     engine: LargeEngine,
@@ -199,7 +200,7 @@ def learn_from_frame(
 
 
 def learn_from_spark(
-    data: Any, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
+    data: object, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
 ) -> tuple[Coded, Learned]:
     """STAIR on Spark."""
     coded, counter = code_spark(open_spark(data), options, say)
@@ -257,7 +258,7 @@ def _opened(
         yield FileRows(stream, say), most
 
 
-def _check_files(data: Any) -> None:
+def _check_files(data: object) -> None:
     if not isinstance(data, str | os.PathLike):
         raise StairError(
             f"the engine duckdb reads files, but got {type(data).__name__}; give a path or a "
@@ -314,7 +315,7 @@ def _label_of(statement: Statement, engine: LargeEngine) -> str:
     return labels
 
 
-def _check_work(engine: LargeEngine, method: Method, data: Any) -> None:
+def _check_work(engine: LargeEngine, method: Method, data: object) -> None:
     folder_to_work_in = getattr(engine, "work", None)
     if folder_to_work_in is None:
         return

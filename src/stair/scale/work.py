@@ -39,7 +39,7 @@ FORMAT: Final = 4  # of what is kept in the folder
 
 
 @contextlib.contextmanager
-def work_folder(place: str | os.PathLike[str] | None, about: Any) -> Iterator[Path]:
+def work_folder(place: str | os.PathLike[str] | None, about: object) -> Iterator[Path]:
     """A folder for a run about this; it stays only where somebody chose the place."""
     key = hashlib.sha256(json.dumps([FORMAT, about], default=str).encode()).hexdigest()[:16]
     base = _base(place)
@@ -121,7 +121,7 @@ def cannot_write(folder: Path, error: BaseException) -> StairError:
     )
 
 
-def save(path: Path, document: Any) -> None:
+def save(path: Path, document: object) -> None:
     """Never half of it, and with a digest, so that damage is noticed."""
     try:
         atomic_write(path, json.dumps({"digest": _digest(document), "found": document}))
@@ -137,7 +137,7 @@ def load(path: Path) -> Any:
     return held["found"]
 
 
-def _digest(document: Any) -> str:
+def _digest(document: object) -> str:
     return hashlib.sha256(json.dumps(document).encode()).hexdigest()
 
 
@@ -219,7 +219,7 @@ def forget(folder: Path) -> None:
             raise cannot_write(folder, error) from error
 
 
-def _column_to_json(column: Column, edges: tuple[Any, ...]) -> dict[str, Any]:
+def _column_to_json(column: Column, edges: tuple[object, ...]) -> dict[str, Any]:
     found: dict[str, Any] = {"name": column.name, "attribute": column.attribute}
     if isinstance(column, Categories):
         others: dict[str, Any] = {"has_others": True} if column.has_others else {}

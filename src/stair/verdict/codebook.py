@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError
 
 Value: TypeAlias = str | int | float | bool
@@ -38,7 +39,7 @@ class Codebook:
             return None
         return tuple(of_class[0] for of_class in self.values)
 
-    def codes(self, labels: Any, name: str, hint: str = "") -> NDArray[np.int32]:
+    def codes(self, labels: object, name: str, hint: str = "") -> NDArray[np.int32]:
         """The class of each row, −1 where it has no label; `hint` is what to do about others."""
         found, places = distinct_values(labels, f'the label column "{name}"')
         known = [value for of_class in self.values for value in of_class]
@@ -55,7 +56,7 @@ class Codebook:
         return np.array([*meant, -1], dtype=np.int32)[places]
 
 
-def place_among(given: Any, values: Sequence[Value]) -> int | None:
+def place_among(given: object, values: Sequence[Value]) -> int | None:
     """Where a value is among others: as it is, as a number, or as text in any case."""
     value = canonical(given)
     text = text_of(value)
@@ -69,7 +70,7 @@ def place_among(given: Any, values: Sequence[Value]) -> int | None:
     return same[0] if len(same) == 1 else None
 
 
-def distinct_values(values: Any, what: str) -> tuple[list[Value], NDArray[np.int64]]:
+def distinct_values(values: object, what: str) -> tuple[list[Value], NDArray[np.int64]]:
     """The different values that are not missing, and for each row which one it has (-1: none)."""
     items = plain_values(values, what)
     raw: list[Any]
@@ -106,7 +107,7 @@ def _several(what: str) -> str:
     return f"{what} holds lists or the like; expected a single value per row"
 
 
-def plain_values(values: Any, what: str) -> NDArray[Any] | list[Any]:
+def plain_values(values: object, what: str) -> Array | list[Any]:
     """A numeric NumPy array where the values have one, else a list of Python objects."""
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
@@ -135,7 +136,7 @@ def plain_values(values: Any, what: str) -> NDArray[Any] | list[Any]:
     return list(values)
 
 
-def canonical(value: Any) -> Value | None:
+def canonical(value: object) -> Value | None:
     """The value as a plain Python one, whole numbers as int; None where it is missing."""
     if isinstance(value, np.generic) and not isinstance(value, str | bytes):
         value = float(value) if isinstance(value, np.floating) else value.item()
@@ -155,11 +156,11 @@ def canonical(value: Any) -> Value | None:
     return str(value)
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def number_of(value: Any) -> int | float | None:
+def number_of(value: object) -> int | float | None:
     """The finite number that a value is or spells."""
     if isinstance(value, str):
         try:
@@ -175,11 +176,11 @@ def number_of(value: Any) -> int | float | None:
     return value if isinstance(value, float) and math.isfinite(value) else None
 
 
-def said(value: Any) -> str:
+def said(value: object) -> str:
     """A value in a sentence: words in quotes, numbers bare."""
     return f'"{value}"' if isinstance(value, str) else text_of(value)
 
 
-def folded(values: Sequence[Any]) -> str:
+def folded(values: Sequence[object]) -> str:
     shown = ", ".join(map(said, values[:_MOST_SHOWN]))
     return shown if len(values) <= _MOST_SHOWN else f"{shown}, … ({len(values):,} in all)"

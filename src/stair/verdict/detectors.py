@@ -43,7 +43,7 @@ def names() -> tuple[str, ...]:
     return tuple(_BUILT_IN)
 
 
-def scores(name: str, X: Any, *, random_state: RandomState = None, **params: Any) -> Scores:
+def scores(name: str, X: object, *, random_state: RandomState = None, **params: object) -> Scores:
     """How outlying each row of X is by the detector of that name; higher is more outlying.
 
     A built-in name wins over PyOD's; "pyod:lof" asks for PyOD's. `params` are the detector's own.
@@ -75,11 +75,11 @@ def scores(name: str, X: Any, *, random_state: RandomState = None, **params: Any
 
 def find(
     name: str,
-    X: Any,
+    X: object,
     *,
     contamination: float | None = None,
     random_state: RandomState = None,
-    **params: Any,
+    **params: object,
 ) -> Verdict:
     """The rows with the highest scores by the detector of that name, as outliers.
 
@@ -98,7 +98,7 @@ def find(
 # Preparation
 
 
-def _checked(X: Any, name: str) -> Matrix:
+def _checked(X: object, name: str) -> Matrix:
     try:
         matrix = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):

@@ -77,10 +77,10 @@ class Verdict:
 
 
 def read_labels(
-    values: Any,
+    values: object,
     *,
-    positive: Any = None,
-    negative: Any = None,
+    positive: object = None,
+    negative: object = None,
     kinds: bool = False,
     name: str = "labels",
     counts: Sequence[int] | None = None,
@@ -174,7 +174,7 @@ def _normal_of(found: Sequence[Value], frequency: NDArray[np.int64]) -> int | No
 
 
 def labels_from_scores(
-    scores: Any, contamination: float | None, *, name: str = "scores"
+    scores: object, contamination: float | None, *, name: str = "scores"
 ) -> Verdict:
     """The rows with the highest scores as outliers: a share of them, or that many.
 
@@ -254,7 +254,7 @@ def _check_are_labels(found: Sequence[Value], column: str) -> None:
 
 
 def _positions_of(
-    positive: Any, found: Sequence[Value], column: str, side: str = "positive"
+    positive: object, found: Sequence[Value], column: str, side: str = "positive"
 ) -> list[int]:
     """Where the values are that the caller calls outliers: one of them, or several."""
     named = [positive]
@@ -271,7 +271,7 @@ def _positions_of(
     return outliers
 
 
-def _position_of(positive: Any, found: Sequence[Value], column: str, side: str) -> int:
+def _position_of(positive: object, found: Sequence[Value], column: str, side: str) -> int:
     """Where the value is that the caller calls the outlier: as it is, as a number, or as text."""
     at = place_among(positive, found)
     if at is not None:
@@ -288,7 +288,7 @@ def _position_of(positive: Any, found: Sequence[Value], column: str, side: str) 
 
 
 def outlier_of_two(
-    values: Sequence[Any], counts: Sequence[float], *, name: str, setting: str = "positive"
+    values: Sequence[object], counts: Sequence[float], *, name: str, setting: str = "positive"
 ) -> tuple[int, str]:
     """Which of two classes is the outlier, and a sentence where that is only a guess.
 
@@ -324,7 +324,7 @@ def outlier_of_two(
 
 
 def outlier_among(
-    classes: Sequence[Any], counts: Sequence[float], chosen: Any, *, name: str, setting: str
+    classes: Sequence[object], counts: Sequence[float], chosen: object, *, name: str, setting: str
 ) -> tuple[int | None, str]:
     """Where the outlier is among the classes of labels that stay as they are: the chosen one, or
     one of two, with a sentence where that is a guess. Of more than two none is."""
@@ -383,7 +383,7 @@ def _two_sided(
 # Scores
 
 
-def _numbers_in(scores: Any, name: str) -> NDArray[np.float64]:
+def _numbers_in(scores: object, name: str) -> NDArray[np.float64]:
     """Scores as numbers, NaN where missing; words, dates and flags are no scores."""
     what = f'the scores "{name}"'
     items = plain_values(scores, what)
@@ -413,7 +413,7 @@ def _as_numbers(items: list[Any]) -> NDArray[np.float64] | None:
     return array.astype(np.float64)
 
 
-def wanted_outliers(contamination: Any, n_rows: int) -> tuple[int, str]:
+def wanted_outliers(contamination: object, n_rows: int) -> tuple[int, str]:
     """How many rows to call outliers, and that in words: an int is their number, a float their
     share."""
     number = contamination.item() if isinstance(contamination, np.generic) else contamination

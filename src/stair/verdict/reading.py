@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.verdict.codebook import distinct_values, folded, plain_values, said
 from stair.verdict.labels import (
@@ -28,8 +29,8 @@ from stair.verdict.labels import (
 
 
 def labels_from_detector(
-    detector: Any,
-    X: Any,
+    detector: object,
+    X: object,
     *,
     contamination: float | None = None,
     columns: Sequence[str] | None = None,
@@ -202,7 +203,7 @@ def _from_function(
     return read_labels(items, name=name)
 
 
-def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
+def _flagged(flags: Array, name: str, meaning: str, notes: tuple[str, ...] = ()) -> Verdict:
     n, n_flagged = len(flags), int(np.count_nonzero(flags))
     if n_flagged in (0, n):
         how_many = "none" if n_flagged == 0 else "all"
@@ -213,7 +214,7 @@ def _flagged(flags: NDArray[Any], name: str, meaning: str, notes: tuple[str, ...
     return Verdict(flags.astype(np.int32), TWO_CLASSES, 1, f"{name}, {meaning}", notes)
 
 
-def _minus_one(guess: Any, name: str) -> Flags:
+def _minus_one(guess: object, name: str) -> Flags:
     """Where -1 was predicted; 0 and 1 are understood too, from those who write them like PyOD."""
     array = np.asarray(guess)
     found = np.unique(array)
@@ -234,15 +235,15 @@ def _name_of(detector: Any) -> str:
     return "the function" if name == "<lambda>" else str(name)
 
 
-def _is_pyod(detector: Any) -> bool:
+def _is_pyod(detector: object) -> bool:
     return any(base.__module__.split(".")[0] == "pyod" for base in type(detector).__mro__)
 
 
-def _is_pipeline(detector: Any) -> bool:
+def _is_pipeline(detector: object) -> bool:
     return hasattr(detector, "named_steps") and bool(getattr(detector, "steps", None))
 
 
-def _kind(detector: Any) -> str | None:
+def _kind(detector: object) -> str | None:
     """What scikit-learn calls this kind of estimator, in its newer way or its older one."""
     tags = getattr(detector, "__sklearn_tags__", None)
     if tags is not None:
@@ -255,7 +256,7 @@ def _kind(detector: Any) -> str | None:
     return getattr(detector, "_estimator_type", None)
 
 
-def _is_fitted(detector: Any) -> bool:
+def _is_fitted(detector: object) -> bool:
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
@@ -268,7 +269,7 @@ def _is_fitted(detector: Any) -> bool:
     return True
 
 
-def _fresh_copy(detector: Any) -> Any:
+def _fresh_copy(detector: object) -> Any:
     from sklearn.base import clone
 
     try:
@@ -277,7 +278,7 @@ def _fresh_copy(detector: Any) -> Any:
         return copy.deepcopy(detector)
 
 
-def _fit(fit: Callable[[Any], Any], data: Any, name: str) -> Any:
+def _fit(fit: Callable[[Any], Any], data: object, name: str) -> Any:
     try:
         return fit(data)
     except ValueError as error:
@@ -298,7 +299,7 @@ def _before_last_step(pipeline: Any, data: Any) -> Any:
     return _fit(_fresh_copy(head).fit_transform, data, _name_of(pipeline))
 
 
-def _saw_other_rows(detector: Any, data: Any) -> bool:
+def _saw_other_rows(detector: object, data: object) -> bool:
     """Whether the detector keeps the rows that it was fitted on, and they are not these.
 
     As many rows need not be the same rows: half of a table to fit on, the other half to explain.
@@ -312,7 +313,7 @@ def _saw_other_rows(detector: Any, data: Any) -> bool:
 
 
 def _as_fitted(
-    detector: Any, matrix: NDArray[np.float64], columns: Sequence[str] | None
+    detector: object, matrix: NDArray[np.float64], columns: Sequence[str] | None
 ) -> NDArray[np.float64] | Any:
     """X with the columns that the detector was fitted on, in its order and under its names."""
     n_columns = matrix.shape[1]

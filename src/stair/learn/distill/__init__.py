@@ -74,7 +74,7 @@ def distill(
     columns: Sequence[Column],
     values: NDArray[np.float64],
     labels: NDArray[np.int32],
-    rows: Any,
+    rows: object,
     *,
     classes: tuple[Label, ...],
     schema: Schema,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.rules.columns import Sides
 
 NOTHING: Final = -(1 << 60)
@@ -59,7 +60,7 @@ class Boxes:
 
     def around(
         self, columns: Columns, allowed: Allowed, seed: int, permille: int, with_drops: bool
-    ) -> tuple[NDArray[Any], ...]:
+    ) -> tuple[Array, ...]:
         n_clauses, n_columns = len(columns), self._codes.shape[1]
         last = n_clauses if with_drops else 0
         misses = ~self._meets(columns, allowed)

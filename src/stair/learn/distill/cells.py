@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Integers
 from stair.rules.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
@@ -210,7 +211,7 @@ def distinct_rows(
     return first[order], rank[places]
 
 
-def _bins(wanted: NDArray[np.integer[Any]], most: int) -> NDArray[np.intp]:
+def _bins(wanted: Integers, most: int) -> NDArray[np.intp]:
     """The bin of each distinct value, from the wanted rows that have it."""
     begins = np.ones(len(wanted), dtype=np.bool_)
     begins[1:] = (wanted[1:] > 0) | (wanted[:-1] > 0)

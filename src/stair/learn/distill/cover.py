@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.learn.distill import _twin
 from stair.learn.distill.cells import Box, Cells
 from stair.learn.wishes import CEILING, Limit, Wishes
@@ -301,12 +302,12 @@ class Cover:
         self.value += int(self._worth(rows).sum()) - before
         self.kernel.change(rows, self.gains(rows))
 
-    def _worth(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+    def _worth(self, rows: Array) -> NDArray[np.int64]:
         worth = self.worth[self.problem.classes[rows], self._rank[rows]]
         total: NDArray[np.int64] = worth * self.problem.weights[rows]
         return total
 
-    def gains(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+    def gains(self, rows: Array) -> NDArray[np.int64]:
         """What covering each of these rows by a rule of the present label would be worth."""
         problem, rank = self.problem, self._rank[rows]
         classes = problem.classes[rows]

@@ -141,7 +141,7 @@ def _exactly(
     candidates: Sequence[Placed],
     length: int,
     bound: int,
-    programme: tuple[NDArray[np.float64], Any, NDArray[np.float64]],
+    programme: tuple[NDArray[np.float64], object, NDArray[np.float64]],
     options: dict[str, float],
 ) -> Choice:
     """The choice in whole numbers. The solver's own are only nearly whole, so each of its answers

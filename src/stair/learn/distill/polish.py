@@ -15,13 +15,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.learn.distill.cells import Bins, Box, Cells
 from stair.rules.clauses import IN_STEPS, Among, Clause, Interval, Period
 from stair.rules.columns import FAR, Binned, Categories, Numbers, Times
 
 # A bound may lie from the first code to before the second; None where it may go.
 Gap: TypeAlias = tuple[float, float] | None
-Reader: TypeAlias = Callable[[str], NDArray[Any]]  # a column's values, as rules read them
+Reader: TypeAlias = Callable[[str], Array]  # a column's values, as rules read them
 
 # Of a gap only the inner part is looked at for a short decimal, this far from its ends.
 INNER: Final = 0.25

@@ -7,11 +7,12 @@ reach the floor where STAIR does. Whatever they have too much is dropped later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.learn.distill.cells import Bins, Box, Cells
 from stair.rules.clauses import Among, Clause, Mentions
 from stair.rules.columns import Absence, Binned, Categories, Column, Term, Times
@@ -73,7 +74,7 @@ def _covered(clause: Clause, codes: NDArray[np.float64], column: Column) -> NDAr
         return np.equal(codes, float(not clause.negated))
     if isinstance(column, Absence):
         return np.equal(codes, float(clause.missing))
-    values: NDArray[Any] = codes
+    values: Array = codes
     if isinstance(column, Categories):
         values = np.empty(len(codes), dtype=object)
         # NaN: all that cannot be named, which are in no list, and so as a value never seen.

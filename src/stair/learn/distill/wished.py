@@ -225,6 +225,10 @@ def explain_most(
         missed = sum(limit.shortfall(cover.sums) for limit in soft)
         return -cover.shortfall(), -missed, cover.sums[0], -cover.length
 
+    price_bounds(cover, room)
+    fit_in(cover)
+    best, most = list(cover.rules), rank()
+
     def take(rules: Sequence[Placed]) -> None:
         nonlocal best, most
         cover.become(rules)
@@ -232,9 +236,6 @@ def explain_most(
             best, most = list(rules), rank()
             pace.found_shorter()
 
-    price_bounds(cover, room)
-    fit_in(cover)
-    best, most = list(cover.rules), rank()
     began = pace.share
     while not pace.is_over(until):
         pace.step()

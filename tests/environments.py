@@ -1,0 +1,91 @@
+"""Tools for which rules are exported, each in an environment of its own beside this one.
+
+    python tests/environments.py                     makes all of them, and says how long each took
+    python tests/environments.py dbt soda            makes these
+
+An environment is the folder .venv-NAME of the checkout. A test that has none is skipped, and says
+so, unless STAIR_TEST_REQUIRE names it. What a tool finds out is asked of one process, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+NEEDS = {
+    # Newer ones of dbt need a parser that pip must build, and do not use it unless asked.
+    "dbt": ["dbt-core==1.12.0", "dbt-core-experimental-parser==2.0.0a4", "dbt-duckdb~=1.11",
+            "dbt-postgres~=1.11"],
+    "great_expectations": ["great_expectations~=1.24.0"],
+    "soda": ["soda-core-duckdb~=3.5.0"],
+    "sigma": ["pysigma~=2.0.0", "pysigma-backend-sqlite~=2.1.0"],
+    "spark": ["pyspark~=4.3.0"],
+}  # fmt: skip
+
+
+def make(name: str) -> str:
+    """The environment, unless it is there and has what is asked for; what was done, in words."""
+    folder, wanted = _folder(name), _mark(name)
+    if (folder / "stair-made").is_file() and (folder / "stair-made").read_text() == wanted:
+        return f"{name}: was there"
+    begun = time.perf_counter()
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run(
+        [folder / "bin/python", "-m", "pip", "install", *quiet, *NEEDS[name]], check=True
+    )
+    (folder / "stair-made").write_text(wanted)
+    return f"{name}: {time.perf_counter() - begun:.0f} s"
+
+
+def python_of(name: str) -> Path:
+    """The Python of a tool's environment; without one the test is skipped, or fails."""
+    import pytest
+
+    folder = _folder(name)
+    if not (folder / "stair-made").is_file():
+        why = f"there is no {folder.name}; python tests/environments.py {name} makes it"
+        if name in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
+            pytest.fail(why)
+        pytest.skip(why)
+    return folder / "bin/python"
+
+
+def ask(name: str, order: dict[str, Any], folder: Path) -> Any:
+    """What the tool's script, tests/tools/run_NAME.py, answers to an order, both as JSON files."""
+    python = python_of(name)
+    (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
+    quiet = {**os.environ, "DO_NOT_TRACK": "1", "PYTHONPATH": "", "GX_ANALYTICS_ENABLED": "false"}
+    done = subprocess.run(
+        [python, ROOT / "tests" / "tools" / f"run_{name}.py", folder], cwd=folder, env=quiet,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    answer = folder / "answer.json"
+    assert answer.is_file(), f"{name} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return json.loads(answer.read_text(encoding="utf-8"))
+
+
+def _folder(name: str) -> Path:
+    return ROOT / f".venv-{name}"
+
+
+def _mark(name: str) -> str:
+    return hashlib.sha256(" ".join([sys.version, *NEEDS[name]]).encode()).hexdigest()
+
+
+def main(names: list[str]) -> None:
+    for name in names or list(NEEDS):
+        print(make(name), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,124 @@
+"""Hostile tables and rules for tools that watch tables, as the tools' own scripts can read them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from export_cases import LABELS, SHORT_NAMES, Case, cases
+from stair.errors import StairError
+from stair.export.sql import new_columns
+from stair.rules.clauses import Among, Interval, Period
+from stair.rules.rule_set import Rule
+from stair.rules.schema import Field, Schema
+
+# What the tools themselves would fill in, beside what is hostile to a database.
+TRAPS = ["{{ 1 }}", "{% raw %}", "{# no #}", "a:b ::c \\:d", "${PATH}", "{batch}", "%s %(a)s",
+         "tab\tand\rreturn", "  two  \n   lines ", "a|b"]  # fmt: skip
+BERLIN = ZoneInfo("Europe/Berlin")
+INSTANTS = [dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC), dt.datetime(2024, 3, 31, 1, 30, 0, 7,
+            tzinfo=dt.UTC), dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC), None]  # fmt: skip
+TYPES = {
+    "duckdb": ("DOUBLE", "VARCHAR", "TIMESTAMP", "VARCHAR", "BOOLEAN", "DOUBLE", "TIMESTAMPTZ"),
+    "sqlite": ("REAL", "TEXT", "TEXT", "TEXT", "INTEGER", "REAL", "TEXT"),
+    "postgres": ("double precision", "text", "timestamp", "text", "boolean", "double precision",
+                 "timestamptz"),
+    "spark": ("double", "string", "timestamp_ntz", "string", "boolean", "double", "timestamp"),
+}  # fmt: skip
+
+
+@st.composite
+def target_cases(
+    draw: st.DrawFn, local: bool | None = None, names: list[str] | None = None
+) -> Case:
+    """A case with a column of zoned times more, of which some rules speak."""
+    known = [*SHORT_NAMES, *TRAPS] if names is None else names
+    case = draw(cases(names=known, local=local, huge=False))
+    name = draw(st.sampled_from([name for name in known if name not in case.table]))
+    n = len(next(iter(case.table.values())))
+    column = np.empty(n, dtype=object)
+    column[:] = draw(st.lists(st.sampled_from(INSTANTS), min_size=n, max_size=n))
+    fields = [
+        *case.fields,
+        Field("zoned", "time", name, None, "zoned", zone="Europe/Berlin"),
+        Field("zoned hour", "number", name, "hour", "zoned", zone="Europe/Berlin"),
+        Field("zoned day", "category", name, "weekday", "zoned", zone="Europe/Berlin"),
+    ]
+    flag, hour = draw(st.booleans()), draw(st.sampled_from([1.0, 2.0, 3.0]))
+    clauses = [
+        Period("zoned", after=np.datetime64("2024-03-31T01:00", "us"), missing=flag),
+        Interval("zoned hour", -math.inf, hour, flag),
+        Among("zoned day", ("Sunday",), negated=flag),
+    ]
+    rules = list(case.rules.rules)
+    for k in draw(st.sets(st.integers(0, len(rules) - 1), max_size=1)) if rules else ():
+        more = draw(st.sampled_from(clauses))
+        rules[k] = replace(rules[k], clauses=(*rules[k].clauses, more))
+    if not case.rules.routing and draw(st.booleans()):
+        label = draw(st.sampled_from(LABELS))
+        rules.append(Rule((draw(st.sampled_from(clauses)),), label, ((LABELS[1], 3.0),)))
+    table = {**case.table, name: column}
+    whole = replace(case.rules, rules=tuple(rules), schema=Schema(tuple(fields)))
+    return Case(fields, table, whole)
+
+
+def drawn(n: int, local: bool | None = None, names: list[str] | None = None) -> list[Case]:
+    """So many cases, the same ones each time."""
+    found: list[Case] = []
+
+    @settings(
+        max_examples=n, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(target_cases(local, names))
+    def draw(case: Case) -> None:
+        found.append(case)
+
+    draw()
+    return found
+
+
+def table_of(case: Case, number: int, dialect: str) -> dict[str, Any]:
+    """A table as JSON: times as texts, NaN as such, and the place of each row."""
+    columns = [list(pair) for pair in zip(case.table, TYPES[dialect], strict=True)]
+    rows = [[*map(_plain, row.values()), k] for k, row in enumerate(case.rows())]
+    return {
+        "table": f"t{number}", "columns": [*columns, ["place", "INTEGER"]], "rows": rows,
+        "labelled": new_columns(case.rules),
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat(" ") if isinstance(value, dt.datetime) else value
+
+
+def exported(
+    found: list[Case], export: Callable[[Case, int], Any], dialect: str
+) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
+    """The tables of cases with what was exported for each, and the sentences of those refused."""
+    done: dict[int, dict[str, Any]] = {}
+    refused: dict[int, str] = {}
+    for number, case in enumerate(found):
+        try:
+            done[number] = {**table_of(case, number, dialect), "export": export(case, number)}
+        except StairError as error:
+            refused[number] = str(error)
+    return done, refused
+
+
+def flagged(case: Case) -> dict[int, list[int]]:
+    """The places of the rows about which each outlier rule decides."""
+    numbers = case.numbers
+    return {
+        number: [place for place, each in enumerate(numbers) if each == number]
+        for number, rule in enumerate(case.rules.rules, 1)
+        if rule.label == LABELS[1]
+    }

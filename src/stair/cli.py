@@ -153,6 +153,7 @@ def summarize(
     from stair.export.sql import check_dialect
     from stair.learn.distill.clock import SHORTENING
     from stair.learn.methods import method_of
+    from stair.learn.wishes_file import column_wishes
     from stair.progress import ProgressLine, telling
     from stair.summary import summarize as learn
 
@@ -165,7 +166,8 @@ def summarize(
         raise StairError("--engine dask and --work are for files that stay; name one instead of -")
     if no_validate and validate:
         raise StairError(f"--no-validate and --validate {validate} contradict each other")
-    method = method_of(learning.method, **learning.settings, **wished.settings)
+    about = column_wishes(wished.of_columns, wished.columns and gate.to_read(wished.columns))
+    method = method_of(learning.method, **learning.settings, **wished.settings, **about)
     both = set(columns.include or ()) & set(wished.never or ())
     if both:
         raise StairError(f"--include {min(both)} and --never {min(both)} contradict each other")

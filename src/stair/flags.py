@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 from stair.errors import StairError
-from stair.gate import kinds, partitions, share_or_number, to_read
+from stair.gate import kinds, partitions, share_or_number
 
 _VERDICT, _DISTILLED, _LOCAL = "Verdict", "Method distilled", "Method local"
 _COLUMNS, _LARGE, _WISHES = "Columns", "Large data", "Wishes"
@@ -197,22 +197,19 @@ class WishFlags(Flags):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was given, what is said of columns in one value; nothing of it twice."""
-        about = ("direction", "cost", "group")
-        others = {*about, "never", "columns"}
-        given = {n: value for n, value in self.given.items() if n not in others}
-        parts = [
+        """What was given, but for what is said of columns."""
+        others = {"direction", "cost", "group", "never", "columns"}
+        return {name: value for name, value in self.given.items() if name not in others}
+
+    @property
+    def of_columns(self) -> list[tuple[str, str, Any]]:
+        """What is said of columns: the column, what it is about, and what is said."""
+        parts: list[tuple[str, str, Any]] = [
             (column, what, _whole(value) if what == "cost" else value)
-            for what in about
+            for what in ("direction", "cost", "group")
             for column, value in _of_columns(what, getattr(self, what) or [])
         ]
-        parts += [(column, "never", True) for column in self.never or []]
-        if not parts and self.columns is None:
-            return given
-        from stair.learn.wishes_file import joined, read_column_wishes
-
-        known = {} if self.columns is None else read_column_wishes(to_read(self.columns))
-        return {**given, "column_wishes": joined(parts, known)}
+        return parts + [(column, "never", True) for column in self.never or []]
 
 
 def _of_columns(what: str, given: list[str]) -> list[tuple[str, str]]:

@@ -115,6 +115,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
     def _learned(self, learned: Learned) -> Self:
         self._keep(learned)
         self.floor_reached_ = reaches(self.score_, self.floor)
+        if learned.outcomes:
+            self.floor_reached_ = all(outcome.is_met for outcome in learned.outcomes)
         if not self.floor_reached_:
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self

@@ -160,8 +160,7 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 def floor_message(summary: Findings) -> str:
     """What is said of a floor that was not reached."""
     if summary.outcomes:
-        gave_way = [_missed_in_words(each) for each in summary.outcomes if not each.is_met]
-        return f"not all that was wished can be had together: {'; '.join(gave_way)}"
+        return missed_in_words(summary.outcomes)
     longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
@@ -410,6 +409,12 @@ def figures_in_words(summary: Findings) -> str:
     if summary.costly_length is not None:
         length += f" (with costs {summary.costly_length})"
     return f"{n} rule{'s' * (n != 1)}, {length}, {bounds}, {score}"
+
+
+def missed_in_words(outcomes: Iterable[Outcome]) -> str:
+    """What is said of wishes that could not be had."""
+    gave_way = [_missed_in_words(each) for each in outcomes if not each.is_met]
+    return f"not all that was wished can be had together: {'; '.join(gave_way)}"
 
 
 def wishes_in_words(summary: Findings) -> list[str]:

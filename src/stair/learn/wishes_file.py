@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,11 +47,13 @@ def read_column_wishes(path: Path) -> dict[str, ColumnWish]:
         raise StairError(f"{path.name}: {error}") from None
 
 
-def joined(
-    parts: Iterable[tuple[str, str, Any]], known: Mapping[str, ColumnWish]
-) -> dict[str, dict[str, Any]]:
-    """What is known by a file, and what is said besides: column, what it is about, and what is
-    said. Nothing is said twice in two ways."""
+def column_wishes(
+    parts: Sequence[tuple[str, str, Any]], path: Path | None
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """The setting of a method, from what is said of columns one by one (the column, what it is
+    about, and what is said) and in a file; nothing where nothing is. Nothing is said twice in two
+    ways."""
+    known = {} if path is None else read_column_wishes(path)
     found = {name: wish.given for name, wish in known.items()}
     for column, what, value in parts:
         own = found.setdefault(column, {})
@@ -61,4 +63,4 @@ def joined(
                 "one of them"
             )
         own[what] = value
-    return found
+    return {"column_wishes": found} if found else {}

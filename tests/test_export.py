@@ -209,7 +209,7 @@ DAMAGES = [
     ('"method": "stair"', '"method": 3', "the fact 'method' cannot be 3"),
     ('"columns": [', '"colums": [', "'columns' is missing"),
     ('"version": 3', '"version": 1', "'columns' is not known"),
-    ('"version": 3', '"version": 2', "'id' is not known"),
+    ('"version": 3', '"version": 2', "'usual' is not known"),
     ('"status": "candidate"', '"status": "active"', "is none of candidate, accepted, retired"),
     ('"status": "candidate"', '"status": "candidate", "until": "May 2"', "expected a day"),
     ('"status": "candidate"', '"status": "candidate", "since": "2026-02-30"', "expected a day"),

@@ -444,11 +444,6 @@ def test_options_of_other_formats(tmp_path: Path) -> None:
         read(path, table="x")
     with pytest.raises(StairError, match=r"query= is for databases"):
         read(path, query="SELECT 1")
-    other = saved(tmp_path, "t.parquet", "x")
-    with pytest.raises(StairError, match=r"separator= is for"):
-        read(other, separator=",")
-    with pytest.raises(StairError, match=r"encoding= is for"):
-        read(other, encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.db", "t.xlsx", "t.jsonl"])

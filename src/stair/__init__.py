@@ -6,7 +6,7 @@ The public names are loaded when they are first used: `import stair` itself is q
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stair import export
@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'stair' has no attribute {name!r}")
     home = _HOMES[name]

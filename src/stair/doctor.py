@@ -46,7 +46,7 @@ def doctor(
         gate.say("\n".join(report(found)))
 
 
-def facts() -> dict[str, Any]:
+def facts() -> dict[str, object]:
     """What there is to say; nothing of the data, and the home folder as ~."""
     import stair
 

@@ -14,7 +14,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import Final
 
 # What a terminal obeys or that turns the order of letters around, and halves of characters.
 _UNSEEN = re.compile(
@@ -51,7 +51,7 @@ def option(name: str, *value: object) -> str:
     return f"{_OPEN}{name}{given}{_CLOSE}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """A value that JSON does not know: a number of NumPy, or the text of anything else."""
     return float(value) if isinstance(value, Real) else str(value)
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
-from stair.data.frame import Array
 from stair.data.source import Source
 from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
@@ -29,12 +28,12 @@ class Statement:
     """What somebody says about the rows, as it is given: read, it is a verdict. With `has_kinds`
     every label but a normal one is a kind of outlier."""
 
-    labels: Any = None
-    scores: Any = None
+    labels: object = None
+    scores: object = None
     contamination: float | int | None = None
-    detector: Any = None
-    positive: Any = None
-    negative: Any = None
+    detector: object = None
+    positive: object = None
+    negative: object = None
     has_kinds: bool = False
     random_state: RandomState = 0  # of a named detector that draws at random
 
@@ -73,7 +72,7 @@ class Given:
     `rows` are the numbers of the rows that have a label; `values` and `codes` are of these alone.
     """
 
-    data: Any  # as it was given, or the frame that was read from a file
+    data: object  # as it was given, or the frame that was read from a file
     frame: Frame
     verdict: Verdict
     schema: Schema
@@ -274,12 +273,12 @@ def read_verdict(
     return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
 
 
-def _as_name(given: object) -> Any:
+def _as_name(given: object) -> object:
     """The name of a column as text where one is given as a number: pandas has such names."""
     return str(given) if isinstance(given, int | float | np.number) else given
 
 
-def _column_or_array(frame: Frame, given: object, what: str) -> tuple[Array | Any, str | None]:
+def _column_or_array(frame: Frame, given: object, what: str) -> tuple[object, str | None]:
     """A column of the table by name, or an array of one value per row."""
     if isinstance(given, str):
         if given not in frame.columns:

@@ -3,11 +3,11 @@ of a score in length, M along the way, and the map of the partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from stair.export.text import percent, score_in_words
 from stair.report.remarks import beyond, on_the_frontier, taken
 from stair.rules.rule_set import Rule
 
-# Of matplotlib, which need not be installed.
-Figure: TypeAlias = Any
-Axes: TypeAlias = Any
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # t-SNE takes minutes beyond a few thousand rows; the map is of a sample then, and says so.
 MOST_ON_MAP: Final = 3000
@@ -128,8 +128,9 @@ def plot_coverage(summary: Findings, path: str | Path | None = None) -> Figure:
     axes.margins(x=0.15)
     axes.set_xlabel("rows")
     axes.spines[["top", "right"]].set_visible(False)
-    below = {"loc": "upper right", "bbox_to_anchor": (1.0, -0.1), "ncols": 2}  # where no bar is
-    axes.legend(**below, fontsize=8, frameon=False)
+    axes.legend(  # where no bar is
+        loc="upper right", bbox_to_anchor=(1.0, -0.1), ncols=2, fontsize=8, frameon=False
+    )
     more = f" (the first {len(shown)} of {len(numbered)})" if len(shown) < len(numbered) else ""
     axes.set_title(f"{_plain(summary.source or 'data')}: rows by rule{more}", fontsize=10)
     return _saved(figure, path)
@@ -210,13 +211,14 @@ def plot_frontier(
         axes.plot(*chosen, "o", color=OUTLIER, markersize=7)
         score = score_in_words(chosen[1], summary.min_score, 3)
         text = f"length {chosen[0]:g}, {summary.score_name} {score}"
-        corner = {"xy": (0.98, 0.05), "xycoords": "axes fraction", "ha": "right"}
-        axes.annotate(text, color=OUTLIER, fontsize=8, **corner)  # where no curve goes
+        axes.annotate(  # in the corner, where no curve goes
+            text, (0.98, 0.05), xycoords="axes fraction", ha="right", color=OUTLIER, fontsize=8
+        )
     axes.set_xlabel(f"total length of {which} rules")
     axes.set_ylabel(f"{summary.score_name}{of}")
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(left=0.0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{_plain(summary.source or 'data')}: what length buys", fontsize=10)
     return _saved(figure, path)
@@ -299,7 +301,7 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 @cache
-def _picture() -> Figure:
+def _picture() -> Callable[[float, float], Figure]:
     """A figure that a notebook shows by itself, without pyplot."""
     try:
         from matplotlib import figure

@@ -36,7 +36,7 @@ from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import Counted, count
 from stair.rules.groups import groups_of_matches
-from stair.rules.rule_set import RuleSet
+from stair.rules.rule_set import RuleSet, with_usual
 from stair.scale.coding import Coded
 from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
@@ -191,7 +191,8 @@ def summary_of(
 ) -> Summary:
     """Rules counted on the rows that were given. The settings name the method and the floor; the
     check, or why there is none, says whether they hold."""
-    rules, codes, values = learned.rules, given.codes, given.values
+    codes, values = given.codes, given.values
+    rules = with_usual(learned.rules, values, codes)
     positive = given.verdict.positive
     matches = rules.matches(values)
     predicted = classes_of(rules, matches.numbers)

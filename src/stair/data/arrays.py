@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import EPOCH_UNIT, Array, Loaded
+from stair.data.frame import EPOCH_UNIT, Array, Loaded, Value
 from stair.data.zones import UTC, known_zone, was_in, zone_of_times
 from stair.errors import StairError
 
@@ -69,7 +69,7 @@ def _seconds(values: Array) -> NDArray[np.float64]:
     return seconds
 
 
-def from_values(values: Sequence[Any]) -> Loaded:
+def from_values(values: Sequence[Value]) -> Loaded:
     """Python objects: what they all are, if they all are one thing, else their text."""
     kinds = {t: _kind_of_type(t) for t in set(map(type, values))}
     if set(kinds.values()) == {"text"}:
@@ -171,7 +171,7 @@ def whole_column(values: Sequence[int | None]) -> Loaded:
     return column, ""
 
 
-def _number(value: Any) -> float | int:
+def _number(value: Value) -> float | int:
     """A number as an int where it is whole and has at most 64 bits, else as a float."""
     if isinstance(value, float | np.floating):
         return float(value)
@@ -198,7 +198,7 @@ def exact_numbers(values: Sequence[float | int | None]) -> Array:
     return array
 
 
-def _float(value: Any) -> float:
+def _float(value: Value) -> float:
     try:
         return float(value)
     except OverflowError:  # a whole number beyond every float
@@ -206,7 +206,7 @@ def _float(value: Any) -> float:
 
 
 def as_times(values: Sequence[object]) -> Array:
-    moved: list[Any] = []
+    moved: list[object] = []
     for value in values:
         if isinstance(value, np.datetime64):
             moved.append(value.astype(EPOCH_UNIT))
@@ -261,7 +261,7 @@ def from_series(name: str, series: Any) -> Loaded:
     return from_values(series.to_list())
 
 
-def _are_wide(values: Sequence[Any]) -> bool:
+def _are_wide(values: Sequence[Value]) -> bool:
     """Whether these are whole numbers some of which a float would round."""
     if not any(abs(v) > 2**53 for v in values):
         return False
@@ -281,7 +281,7 @@ def arrow_columns(table: object) -> list[Loaded]:
     return [from_series(name, wrapped[:, i]) for i, name in enumerate(names)]
 
 
-def plain_names(data: object) -> tuple[list[str], Any]:
+def plain_names(data: object) -> tuple[list[str], object]:
     """Names as text, and the table with names that narwhals takes: it stops at duplicates."""
     import narwhals as nw
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, Truth, exact_numbers
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, in_common, known_zone, local_times, zone_of
 from stair.errors import StairError
@@ -165,7 +165,7 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
         if raw.size and (int(raw.max()) > EXACT or int(raw.min()) < -EXACT):
             return raw, 0
         return raw.astype(np.float64), 0
-    unread: list[Any] = []
+    unread: list[object] = []
     listed = [_number(v, unread) for v in raw.tolist()]
     if unread:
         strict = strict and not all(map(is_marker, unread))
@@ -173,7 +173,7 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
     return exact_numbers(listed), len(unread)
 
 
-def _number(value: Any, unread: list[Any]) -> float | int | None:
+def _number(value: Value, unread: list[object]) -> float | int | None:
     if isinstance(value, Truth):
         return int(value == "true")
     if isinstance(value, str):
@@ -201,7 +201,7 @@ def as_times(raw: Array, name: str) -> tuple[NDArray[np.datetime64], int]:
             f'"{name}" should have times like 2024-01-31 or 2024-01-31 10:20, but has {what}; '
             "make times of them first"
         )
-    unread: list[Any] = []
+    unread: list[object] = []
     read = {text: moment(text) for text in set(raw[~missing].tolist())}
     gone = np.datetime64("NaT", "us")
     times = np.full(len(raw), gone)
@@ -217,13 +217,13 @@ def as_times(raw: Array, name: str) -> tuple[NDArray[np.datetime64], int]:
 
 
 def _check_some_are_read(
-    name: str, read: Collection[object], unread: list[Any], what: str, strict: bool
+    name: str, read: Collection[object], unread: list[object], what: str, strict: bool
 ) -> None:
     if strict or not any(v is not None for v in read):
         raise StairError(f'"{name}" should have {what}, but has {unread[0]!r}')
 
 
-def _plain(raw: Array) -> list[Any]:
+def _plain(raw: Array) -> list[object]:
     """Python values, None where missing; whole numbers as int whatever their storage."""
     if raw.dtype.kind == "f":
         return [None if v != v else int(v) if v.is_integer() else v for v in raw.tolist()]
@@ -231,7 +231,7 @@ def _plain(raw: Array) -> list[Any]:
         return [None if np.isnat(t) else str(t) for t in raw.astype("datetime64[us]")]
     if raw.dtype.kind == "O":
         return [None if v is None or v != v else v for v in raw.tolist()]
-    listed: list[Any] = raw.tolist()
+    listed: list[object] = raw.tolist()
     return listed
 
 
@@ -257,12 +257,12 @@ def _as_number(raw: Array, spelled: Spelling) -> Array:
     return _objects([_number_or_itself(v) for v in _plain(raw)])
 
 
-def _number_or_itself(value: object) -> Any:
+def _number_or_itself(value: object) -> object:
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, str):
         return value
-    unread: list[Any] = []
+    unread: list[object] = []
     number = _number(value, unread)
     if unread or number is None:
         return value
@@ -274,7 +274,7 @@ def _as_flag(raw: Array, spelled: Spelling) -> Array:
     return _objects([_truth_or_itself(v) for v in _plain(raw)])
 
 
-def _truth_or_itself(value: Any) -> Any:
+def _truth_or_itself(value: Value) -> object:
     if isinstance(value, str):
         value = _TRUTHS.get(value.strip().lower(), _number_or_itself(value))
     return bool(value) if value in (0, 1) and not isinstance(value, str) else value
@@ -285,7 +285,7 @@ def _as_time_text(raw: Array, spelled: Spelling) -> Array:
     return _objects([_time_or_itself(v) for v in _plain(raw)])
 
 
-def _time_or_itself(value: object) -> Any:
+def _time_or_itself(value: object) -> object:
     if value is None:
         return None
     found = moment(value) if isinstance(value, str) else None

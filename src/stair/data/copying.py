@@ -13,7 +13,7 @@ import json
 from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
 from stair.data.csv_plain import csv_rows
 from stair.data.databases import PARQUET
@@ -73,7 +73,7 @@ Row = TypeVar("Row")
 
 def _paired(
     name: str, rows: Iterable[Row], own: Iterable[Sequence[object]]
-) -> Iterator[tuple[Row, Sequence[Any]]]:
+) -> Iterator[tuple[Row, Sequence[object]]]:
     """Each row with what is ours of it; the file must not have changed since it was read."""
     for row, more in zip_longest(rows, own):
         if row is None or more is None:
@@ -81,7 +81,7 @@ def _paired(
         yield row, more
 
 
-def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Generator[Sequence[Any]]:
+def _values(opened: Opened, frame: Frame, was: str, ending: str) -> Generator[Sequence[object]]:
     """The rows as they are in the file. Text has no types: where the new file has, numbers and
     truths are what they were read as, and all else stays text."""
     if was not in TEXT or ending in TEXT:
@@ -150,7 +150,7 @@ def _copy_objects(
 # Parquet -----------------------------------------------------------------------------------------
 
 
-def _copy_parquet(path: Source, source: Path, names: Mapping[str, list[Any]]) -> None:
+def _copy_parquet(path: Source, source: Path, names: Mapping[str, list[object]]) -> None:
     """Row group by row group, with the types and the notes of the file."""
     pyarrow, parquet = optional("pyarrow"), optional("pyarrow.parquet")
     ours = {name: parquet_of(values) for name, values in names.items()}

@@ -21,12 +21,8 @@ MOST_LOOKED_AT: Final = 1000  # rows, for how numbers are written
 MOST_CODES: Final = 50  # different numbers: of more, people measure and do not name
 
 
-def open_csv(
-    text: TextFile, given: str | None, ending: str, reader: Reader, texts: Collection[str] = ()
-) -> Opened:
-    separator = _find_separator(text, ending) if given is None else given
-    if len(separator) != 1 or separator in '"\r\n\0':
-        raise StairError(f'separator= must be one character such as "," or ";", got {separator!r}.')
+def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str] = ()) -> Opened:
+    separator = _find_separator(text, ending)
     with csv_rows(text, separator) as lines:
         header = next(lines, None)
     if header is None:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from stair.data.frame import Loaded
 from stair.data.packages import duckdb_in_memory, optional
 from stair.data.text import BLOCK, LONGEST_LINE, TextFile
 from stair.data.values import MISSING, Piece, as_text, join_pieces, typed
+
+if TYPE_CHECKING:
+    import duckdb
 
 # A strict subset of the numbers in values.py: what fits is read alike by both, the rest goes there.
 _SQL_NUMBER = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -66,7 +69,7 @@ def _utf8_file(text: TextFile) -> Iterator[Path]:
         yield copy
 
 
-def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[Loaded]:
+def _duckdb_csv(con: duckdb.DuckDBPyConnection, path: Path, layout: Layout) -> list[Loaded]:
     shape = _shape(path, layout)
     width, separator = len(layout.header), layout.separator
     names = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(width))
@@ -98,7 +101,7 @@ def _duckdb_csv(con: Any, path: Path, layout: Layout) -> list[Loaded]:
         # A whole number that BIGINT cannot hold is left to the plain reader, which can.
         written = f"count(*) FILTER (regexp_full_match(c{i}, '{_SQL_WHOLE}'))"
         counts.append(written if guesses[i] != "float" else "-1")
-    found = con.execute(f"SELECT {', '.join(counts)} FROM {source}", given).fetchone()
+    found = con.execute(f"SELECT {', '.join(counts)} FROM {source}", given).fetchall()[0]
     n_rows, inside_values = int(found[0]), int(found[1])
     inside_header = sum(name.count(separator) for name in layout.header)
     if shape.separators != (width - 1) * (n_rows + 1) + inside_values + inside_header:
@@ -167,8 +170,8 @@ def _shape(path: Path, layout: Layout) -> _Shape:
     with which DuckDB is slow beyond measure.
     """
     separator = layout.separator
-    if len(layout.header) == 1 or separator not in ",;\t|":
-        raise Unsure("one column, or an unusual separator")
+    if len(layout.header) == 1:
+        raise Unsure("one column")
     if len(layout.header) > _WIDEST:
         raise Unsure("too many columns")
     mark = separator.encode()

@@ -12,7 +12,7 @@ from decimal import Decimal
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from stair.data.packages import (
 from stair.data.values import dated, join_pieces, typed
 from stair.data.zones import UTC, known_zone, was_in, zone_of
 from stair.errors import StairError, did_you_mean, folded, option
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Parquet -----------------------------------------------------------------------------------------
 
@@ -69,7 +72,7 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
             file.read([names[i] for i in places]).select([names[i] for i in places])
         )
 
-    def rows() -> Iterator[Sequence[Any]]:
+    def rows() -> Iterator[Sequence[object]]:
         for batch in file.iter_batches():
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
@@ -97,7 +100,7 @@ def _notes_without_zones(types: Sequence[str]) -> list[str]:
             "and weekdays are in UTC: pip install 'stair[files]'"]  # fmt: skip
 
 
-def parquet_names(con: Any, place: list[str]) -> list[str]:
+def parquet_names(con: duckdb.DuckDBPyConnection, place: list[str]) -> list[str]:
     """The names as they are in the file: DuckDB itself renames those that differ only in case."""
     rows = con.execute("SELECT name, num_children FROM parquet_schema(?)", place).fetchall()
     names: list[str] = []
@@ -114,12 +117,12 @@ def parquet_names(con: Any, place: list[str]) -> list[str]:
 
 
 def _duckdb_loaders(
-    con: Any,
+    con: duckdb.DuckDBPyConnection,
     relation: str,
     given: list[str],
     types: list[str],
     zones: Mapping[int, str] | None = None,
-) -> tuple[Callable[[list[int]], list[Loaded]], Callable[[], Iterator[Sequence[Any]]]]:
+) -> tuple[Callable[[list[int]], list[Loaded]], Callable[[], Iterator[Sequence[object]]]]:
     """Load columns of a query by their place, because names need not be unique; and its rows."""
     alias = ", ".join(f"c{i}" for i in range(len(types)))
     named = f"FROM ({relation}\n) AS t({alias})"
@@ -135,7 +138,7 @@ def _duckdb_loaders(
             for i, (array, was) in loaded.items()
         ]
 
-    def rows() -> Iterator[Sequence[Any]]:
+    def rows() -> Iterator[Sequence[object]]:
         select = ", ".join(_exact_sql(t).format(f"c{i}") for i, t in enumerate(types))
         found = con.execute(f"SELECT {select} {named}", given)
         while block := found.fetchmany(10_000):
@@ -226,7 +229,7 @@ def _from_masked(kind: str, values: Array) -> Loaded:
     return column, kind if kind in ("clock", "duration") else ""
 
 
-def _as_python(value: object) -> Any:
+def _as_python(value: object) -> object:
     """A list as one, also within others: DuckDB delivers arrays, masked where there are gaps."""
     if isinstance(value, np.ndarray):
         return [_as_python(each) for each in value.tolist()]
@@ -375,13 +378,13 @@ def _open_sqlite(
     known, _ = unique_names(names)
 
     def load(places: list[int]) -> list[Loaded]:
-        rows: Iterable[Any] = cursor
+        rows: Iterable[object] = cursor
         are_texts = [known[i] in texts for i in places]
         if query is None and len(places) < len(names):
             wanted = ", ".join(quoted(names[i]) for i in places)
             rows = con.execute(f"SELECT {wanted} FROM {quoted(chosen)}")
             places = list(range(len(places)))
-        lists: list[list[Any]] = [[] for _ in places]
+        lists: list[list[object]] = [[] for _ in places]
         iterator = iter(rows)
         while block := list(islice(iterator, 10_000)):
             columns = list(zip(*block, strict=True))

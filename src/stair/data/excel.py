@@ -46,7 +46,7 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
     names = ["" if cell is None else str(cell).strip() for cell in header]
 
     def load(places: list[int]) -> list[Loaded]:
-        lists: list[list[Any]] = [[] for _ in places]
+        lists: list[list[object]] = [[] for _ in places]
         filled = 0
         for count, (number, row, _) in enumerate(rows, 1):
             filled += len(row) - row.count(None)
@@ -59,14 +59,16 @@ def open_excel(path: Path, sheet: str | None, stack: contextlib.ExitStack) -> Op
                 values.append(row[i] if i < len(row) else None)
         return [from_values(values) for values in lists]
 
-    def cells() -> Iterator[Sequence[Any]]:
+    def cells() -> Iterator[Sequence[object]]:
         for _, _, found in rows:
             yield [*found, *[None] * len(names)][: len(names)]
 
     return Opened(names, load, cells, empty="has a header but no rows")
 
 
-def _filled_rows(source: str, worksheet: object) -> Iterator[tuple[int, list[Any], Sequence[Any]]]:
+def _filled_rows(
+    source: str, worksheet: object
+) -> Iterator[tuple[int, list[object], Sequence[object]]]:
     """The rows that are not blank: the number, the values without blanks at the end, the cells."""
     for number, cells in enumerate(_cells(source, worksheet), 1):
         if number > _MOST_ROWS:  # openpyxl fills in all rows that a file leaves out
@@ -78,6 +80,6 @@ def _filled_rows(source: str, worksheet: object) -> Iterator[tuple[int, list[Any
             yield number, row, cells
 
 
-def _cells(source: str, worksheet: Any) -> Iterator[Sequence[Any]]:
+def _cells(source: str, worksheet: Any) -> Iterator[Sequence[object]]:
     with library_in_words(source, Exception):
         yield from worksheet.iter_rows(values_only=True)

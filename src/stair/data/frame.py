@@ -14,8 +14,12 @@ from stair.data.text import TextFile
 from stair.data.zones import UTC, zone_of
 from stair.errors import StairError
 
+Value: TypeAlias = Any
+"""A value of a column as Python has it: a number, a text, true or false, a time."""
 Array: TypeAlias = NDArray[Any]
 Integers: TypeAlias = NDArray[np.integer[Any]]
+Unsigned: TypeAlias = NDArray[np.unsignedinteger[Any]]
+DType: TypeAlias = np.dtype[Any]
 Source: TypeAlias = str | os.PathLike[str]
 Loaded: TypeAlias = tuple[Array, str]
 """A column, and what it was before it became plain: "zoned" times (in UTC now; `zones` says
@@ -51,7 +55,7 @@ class Opened:
     names: list[str]
     load: Callable[[list[int]], list[Loaded]]
     """The columns at these places."""
-    rows: Callable[[], Iterator[Sequence[Any]]]
+    rows: Callable[[], Iterator[Sequence[object]]]
     """The rows with the values that are in the source, before they become those of a Frame."""
     notes: list[str] = field(default_factory=list)
     empty: str = "has no rows"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from stair.data.arrays import from_values
 from stair.data.frame import Loaded, Opened, check_filled, unique_names
@@ -14,7 +13,7 @@ from stair.errors import StairError
 
 
 def open_json_lines(text: TextFile, texts: Collection[str] = ()) -> Opened:
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     with text.lines() as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -43,13 +42,13 @@ def open_json_lines(text: TextFile, texts: Collection[str] = ()) -> Opened:
             for i in places
         ]
 
-    def values() -> Iterator[list[Any]]:
+    def values() -> Iterator[list[object]]:
         return ([row.get(name) for name in names] for row in rows)
 
     return Opened(names, load, values, list(text.notes), text=text)
 
 
-def _flat(value: object) -> Any:
+def _flat(value: object) -> object:
     """Nested values as the JSON they were."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)

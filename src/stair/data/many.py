@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +31,6 @@ def read(
     columns: Iterable[str] | None = None,
     table: str | None = None,
     query: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     texts: Collection[str] = (),
     say: Callable[[str], object] | None = None,
 ) -> Frame:
@@ -41,10 +38,9 @@ def read(
 
     The options are those of `reading.read`; `say` is told how far it is.
     """
-    plain = partial(reading.read, separator=separator, encoding=encoding)
     files = _files(source, table, query)
     if files is None:
-        return plain(source, columns=columns, table=table, query=query, texts=texts)
+        return reading.read(source, columns=columns, table=table, query=query, texts=texts)
     wanted = None if columns is None else list(columns)
     frames = []
     for number, file in enumerate(files, start=1):
@@ -53,7 +49,7 @@ def read(
             say(Words(words, (number - 1) / len(files)))
         if wanted is not None:
             _check_columns(files[0], file)
-        frames.append(plain(file, columns=wanted, texts=texts))
+        frames.append(reading.read(file, columns=wanted, texts=texts))
         _check_names(files, frames)
     joined, notes = {}, dict.fromkeys(note for frame in frames for note in frame.notes)
     types = dict(frames[0].types)
@@ -61,7 +57,7 @@ def read(
         pieces = [_piece(frame.columns[name], frame.types.get(name, "")) for frame in frames]
         found = _joined(pieces)
         if found is None and ending_of(files[0]) in TEXT | JSON_LINES:  # as in one file: all text
-            again = [plain(f, columns=[name], texts=[name]).columns[name] for f in files]
+            again = [reading.read(f, columns=[name], texts=[name]).columns[name] for f in files]
             found = np.concatenate(again), ""
         if found is None:
             raise _unlike(name, files, pieces)
@@ -77,16 +73,11 @@ def read(
 
 
 def column_names(
-    source: Source,
-    *,
-    table: str | None = None,
-    query: str | None = None,
-    separator: str | None = None,
+    source: Source, *, table: str | None = None, query: str | None = None
 ) -> tuple[str, ...]:
     """The names that `read` would give."""
     files = _files(source, table, query)
-    one = source if files is None else files[0]
-    return reading.column_names(one, table=table, query=query, separator=separator)
+    return reading.column_names(source if files is None else files[0], table=table, query=query)
 
 
 def is_many(source: Source) -> bool:

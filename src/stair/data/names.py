@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 
 @lru_cache(maxsize=10_000)
-def name_order(name: str) -> tuple[Any, ...]:
+def name_order(name: str) -> tuple[object, ...]:
     """A key to sort names by: letter by letter, with numbers by size, so that x2 is before x10."""
     parts = re.split(r"0*([0-9]+)", name)
     natural = tuple((len(part), part) if k % 2 else part for k, part in enumerate(parts))

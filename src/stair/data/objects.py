@@ -51,7 +51,7 @@ def _from_matrix(data: Array) -> Frame:
     return _named_frame(names, [from_array(names[i], data[:, i]) for i in range(data.shape[1])])
 
 
-def _from_mapping(data: Mapping[Any, object]) -> Frame:
+def _from_mapping(data: Mapping[object, object]) -> Frame:
     import narwhals as nw
 
     names, columns = [label(name) for name in data], []
@@ -98,7 +98,7 @@ def _from_wrapped(data: object) -> Frame:
     import narwhals as nw
 
     names, plain = plain_names(data)
-    wrapped: Any = nw.from_native(plain, pass_through=True, allow_series=True)
+    wrapped: object = nw.from_native(plain, pass_through=True, allow_series=True)
     if isinstance(wrapped, nw.LazyFrame):
         raise StairError(
             f"got a lazy table ({_kind(data)}), whose values are not computed yet; "

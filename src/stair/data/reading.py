@@ -32,58 +32,35 @@ def read(
     columns: Iterable[str] | None = None,
     table: str | None = None,
     query: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
     texts: Collection[str] = (),
+    reader: Reader = None,
 ) -> Frame:
     """Read a file into a Frame; its ending says what it is.
 
     `columns` names the columns to read; the others are not even loaded where the format allows.
-    `table` or `query` choose from a database, and `table` a sheet of an Excel file. `separator`
-    and `encoding` are for text files, where both are otherwise found out. `texts` names columns
-    that are text whatever their values look like in this file: "007" and "true" as they stand.
+    `table` or `query` choose from a database, and `table` a sheet of an Excel file. `texts` names
+    columns that are text whatever their values look like in this file: "007" and "true" as they
+    stand. Of text files there are two readers, which give the same.
     """
-    return _read(source, columns, table, query, separator, encoding, None, texts)
+    with opened_file(source, table, query, texts=texts, reader=reader) as opened:
+        names, renamed = unique_names(opened.names)
+        file = regular_file(source).name
+        places = _places(columns, names, file)
+        loaded = opened.load(places)
+    notes = [*opened.notes, *(renamed[i] for i in places if i in renamed)]
+    return make_frame([names[i] for i in places], loaded, file, notes, opened.empty)
 
 
 def column_names(
-    source: Source,
-    *,
-    table: str | None = None,
-    query: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
+    source: Source, *, table: str | None = None, query: str | None = None
 ) -> tuple[str, ...]:
     """The names that `read` would give, from the header or schema alone where there is one.
 
     JSON lines have no schema, so that all lines are read.
     """
-    path = regular_file(source)
-    with _opened(path, table, query, separator, encoding, whole=False, reader=None) as opened:
+    with opened_file(source, table, query, whole=False) as opened:
         names, _ = unique_names(opened.names)
     return tuple(names)
-
-
-def _read(
-    source: Source,
-    columns: Iterable[str] | None,
-    table: str | None,
-    query: str | None,
-    separator: str | None,
-    encoding: str | None,
-    reader: Reader,
-    texts: Collection[str] = (),
-) -> Frame:
-    """`read`, with the reader of text files open to choice so that tests can compare the two."""
-    path = regular_file(source)
-    with _opened(
-        path, table, query, separator, encoding, whole=True, reader=reader, texts=texts
-    ) as opened:
-        names, renamed = unique_names(opened.names)
-        places = _places(columns, names, path.name)
-        loaded = opened.load(places)
-    notes = [*opened.notes, *(renamed[i] for i in places if i in renamed)]
-    return make_frame([names[i] for i in places], loaded, path.name, notes, opened.empty)
 
 
 def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) -> list[int]:
@@ -98,16 +75,6 @@ def _places(columns: Iterable[str] | None, names: Sequence[str], source: str) ->
         if name not in place:
             raise no_such_column(str(name), names, source)
     return sorted({place[name] for name in wanted})
-
-
-@contextlib.contextmanager
-def opened_file(
-    source: Source, table: str | None = None, query: str | None = None, *, whole: bool = True
-) -> Iterator[Opened]:
-    """A file that was read before, once more; or one of which the beginning is enough."""
-    path = regular_file(source)
-    with _opened(path, table, query, None, None, whole=whole, reader=None) as opened:
-        yield opened
 
 
 # Finding and opening a file ----------------------------------------------------------------------
@@ -171,29 +138,28 @@ def ending_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _opened(
-    path: Path,
-    table: str | None,
-    query: str | None,
-    separator: str | None,
-    encoding: str | None,
+def opened_file(
+    source: Source,
+    table: str | None = None,
+    query: str | None = None,
     *,
-    whole: bool,
-    reader: Reader,
+    whole: bool = True,
     texts: Collection[str] = (),
+    reader: Reader = None,
 ) -> Iterator[Opened]:
-    """Open a file as what its ending says, and say every trouble with it in one sentence."""
+    """Open a file as what its ending says, and say every trouble with it in one sentence. It is
+    known to be sound to its end where the `whole` of it is looked at."""
+    path = regular_file(source)
     ending = ending_of(path)
-    _check_options(path, ending, table, query, separator, encoding)
+    _check_options(path, ending, table, query)
     with contextlib.ExitStack() as stack:
         try:
             with path.open("rb") as file:
                 start = file.read(32)
             if ending in TEXT:
-                text = find_text(path, start, encoding, whole)
-                opened = open_csv(text, separator, ending, reader, texts)
+                opened = open_csv(find_text(path, start, whole), ending, reader, texts)
             elif ending in JSON_LINES:
-                opened = open_json_lines(find_text(path, start, encoding, whole=True), texts)
+                opened = open_json_lines(find_text(path, start, whole=True), texts)
             elif not start:
                 raise StairError(f"{path.name} is empty (0 bytes); expected a table.")
             elif ending in PARQUET:
@@ -211,14 +177,7 @@ def _opened(
             ) from error
 
 
-def _check_options(
-    path: Path,
-    ending: str,
-    table: str | None,
-    query: str | None,
-    separator: str | None,
-    encoding: str | None,
-) -> None:
+def _check_options(path: Path, ending: str, table: str | None, query: str | None) -> None:
     """An option that a format does not have is a misunderstanding, so say so."""
     if table is not None and query is not None:
         raise StairError(
@@ -230,7 +189,3 @@ def _check_options(
         )
     if query is not None and ending not in DATABASES:
         raise StairError(f"{option('query')} is for databases; {path.name} is not one.")
-    if separator is not None and ending not in TEXT:
-        raise StairError(f"separator= is for .csv, .tsv and .txt files; {path.name} is none.")
-    if encoding is not None and ending not in TEXT | JSON_LINES:
-        raise StairError(f"encoding= is for text files; {path.name} is not one.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from stair.data.zones import zone_named
 
@@ -27,7 +26,7 @@ class Source:
         have a zone; by default it is the zone of the data. Times without one are as written.
     """
 
-    data: Any
+    data: object
     table: str | None = None
     query: str | None = None
     name: str | None = None

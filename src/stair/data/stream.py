@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from stair.data.databases import (
     PARQUET,
@@ -29,6 +29,10 @@ from stair.data.stream_csv import csv_query
 from stair.data.text import PIPED
 from stair.data.zones import UTC, in_common
 from stair.errors import StairError, folded, option
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 CSV = frozenset({".csv", ".tsv", ".txt"})
 DUCKDB = frozenset({".duckdb", ".ddb", ".db"})
@@ -114,7 +118,12 @@ class Stream:
     """An opened table: its columns' names, and its rows in parts, as often as they are wanted."""
 
     def __init__(
-        self, con: Any, table: Table, parts: list[Part], source: str, errors: type[BaseException]
+        self,
+        con: duckdb.DuckDBPyConnection,
+        table: Table,
+        parts: list[Part],
+        source: str,
+        errors: type[BaseException],
     ) -> None:
         self._con, self._errors = con, errors
         self.parts, self.source = parts, source
@@ -142,7 +151,7 @@ class Stream:
         described or text."""
         return self._columns[name][0]
 
-    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], n_rows: int) -> Iterator[pa.RecordBatch]:
         """Record batches of these columns: numbers as float64 (NaN: missing), whole ones of 64 bits
         as they are and larger ones as text, times as microseconds (the least number: missing),
         truths, text, lists and records as they are."""
@@ -294,14 +303,14 @@ class Table(NamedTuple):
 
 
 def _table(
-    con: Any,
+    con: duckdb.DuckDBPyConnection,
     kind: str,
     parts: list[Part],
     table: str | None,
     query: str | None,
     name: str,
     errors: type[BaseException],
-    select: Any,
+    select: object,
 ) -> Table:
     listed = ", ".join("'" + glob.escape(p.path).replace("'", "''") + "'" for p in parts)
     try:
@@ -336,7 +345,7 @@ def _parquet_zones(parts: list[Part]) -> dict[int, str]:
     return {i: in_common(zones.get(i, UTC) for zones in each) for i in places}
 
 
-def _check_schemas(con: Any, parts: list[Part]) -> None:
+def _check_schemas(con: duckdb.DuckDBPyConnection, parts: list[Part]) -> None:
     """All files must have the same columns of the same types as the first one."""
     schemas = []
     for part in parts:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
+from stair.data.frame import Value
 from stair.data.reading import opened_file
 from stair.data.values import MISSING, typed
 from stair.data.zones import SEVERAL, in_common, known_zone
 from stair.errors import StairError
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SPACE: Final = r" \t\n\r\f\v"
 _WHOLE: Final = r"[+-]?(0|[1-9][0-9]*)"
@@ -31,7 +35,9 @@ FIRST: Final = 2048  # lines by which it is guessed what all are to be tested fo
 TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
 
 
-def csv_query(con: Any, paths: Sequence[str]) -> tuple[str, list[str], dict[int, str]]:
+def csv_query(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str]
+) -> tuple[str, list[str], dict[int, str]]:
     """A query for the rows of these files with typed columns, the names of its columns, and the
     zones of times by their place."""
     names, separator = _layout(paths)
@@ -164,7 +170,7 @@ def _as_instant(text: str) -> str:
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(cell: str, gone: str, guess: str, counts: Sequence[Any]) -> str:
+def _typed(cell: str, gone: str, guess: str, counts: Sequence[Value]) -> str:
     """The column as what all of its values are; as text where they agree on nothing else."""
     n_all, n_gone, n_spaced, *tested = counts
     found = dict(zip(_TESTS[guess], tested, strict=True))

@@ -86,14 +86,12 @@ def _gzip_in_words(name: str) -> Iterator[None]:
         raise StairError(f"{name} is not a sound gzip file; copy it again.") from None
 
 
-def find_text(path: Path, start: bytes, encoding: str | None, whole: bool) -> TextFile:
+def find_text(path: Path, start: bytes, whole: bool) -> TextFile:
     """Find out how the bytes become characters, and that all of them do (or the first ones)."""
     zipped = path.suffix.lower() == ".gz" or start.startswith(b"\x1f\x8b")
     with TextFile(path, zipped, "").binary() as file:
         start = file.read(64)
     _check_disguise(path.name, start)
-    if encoding is not None:
-        return _explicit_text(path, zipped, encoding, whole)
     choices = ["utf-8", "cp1252"]
     if start.startswith(codecs.BOM_UTF8):
         choices = ["utf-8-sig"]
@@ -141,24 +139,6 @@ def _check_disguise(name: str, start: bytes) -> None:
 
 def _advice(name: str) -> str:
     return "check its ending" if name != PIPED else "save it to a file with its own ending"
-
-
-def _explicit_text(path: Path, zipped: bool, encoding: str, whole: bool) -> TextFile:
-    try:
-        name = codecs.lookup(encoding).name
-        "".encode(encoding)  # refuses codecs that are not for text
-    except (LookupError, ValueError):
-        raise StairError(
-            f'no encoding is called "{encoding}"; pass for example encoding="utf-8" or "cp1252".'
-        ) from None
-    text = TextFile(path, zipped, "utf-8-sig" if name == "utf-8" else name)
-    problem = _trouble(text, whole)
-    if problem is not None:
-        raise StairError(
-            f'{path.name} is not text in "{encoding}" ({problem}); pass another encoding=, '
-            f"or none to have it found out."
-        )
-    return text
 
 
 # Control characters that no text has; they tell other files from text in Windows-1252.

@@ -186,7 +186,7 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
         return None
     (kind,) = kinds
     if kind == "date" or zone_of(kind) is not None:
-        fill: Any = np.datetime64("NaT", "us")
+        fill: object = np.datetime64("NaT", "us")
         dtype: Any = EPOCH_UNIT
     else:
         fill = None

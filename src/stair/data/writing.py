@@ -103,16 +103,16 @@ def write_table(path: Source, columns: Mapping[str, Array]) -> None:
         write_rows(path, list(table), _rows(table))
 
 
-def _rows(table: Mapping[str, Array]) -> Iterator[Sequence[Any]]:
+def _rows(table: Mapping[str, Array]) -> Iterator[Sequence[object]]:
     n_rows = len(next(iter(table.values())))
     for start in range(0, n_rows, 10_000):
         some = (_values(values[start : start + 10_000]) for values in table.values())
         yield from zip(*some, strict=True)
 
 
-def _values(array: Array) -> list[Any]:
+def _values(array: Array) -> list[object]:
     """Python's values; times beyond its calendar as text."""
-    values: list[Any] = array.tolist()
+    values: list[object] = array.tolist()
     if array.dtype.kind == "M" and any(isinstance(value, int) for value in values):
         return [None if v == "NaT" else v for v in np.datetime_as_string(array).tolist()]
     return values
@@ -203,7 +203,7 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _json_value(value: object) -> Any:
+def _json_value(value: object) -> object:
     """A value as JSON holds it: its text where JSON has none such."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None if value != value else str(value)
@@ -224,7 +224,7 @@ def _write_excel(path: Source, names: Sequence[str], rows: Iterable[Sequence[obj
     sheet = book.create_sheet("stair")
     cell_of = import_module("openpyxl.cell").WriteOnlyCell
 
-    def cell(value: object) -> Any:
+    def cell(value: object) -> object:
         found = cell_of(sheet, _excel_value(path, value))
         if isinstance(found.value, str) and found.data_type == "f":
             found.data_type = "s"  # a text that begins with = is no formula
@@ -255,7 +255,7 @@ _WIDEST_SHEET = 1 << 14
 _LONGEST_CELL = 32_767
 
 
-def _excel_value(path: Source, value: object) -> Any:
+def _excel_value(path: Source, value: object) -> object:
     """A value as Excel holds it; the text of one that it would change."""
     if isinstance(value, dt.datetime):
         exact = value.tzinfo is None and value.year >= 1900 and value.microsecond % 1000 == 0
@@ -289,7 +289,7 @@ def _write_values(path: Source, names: Sequence[str], rows: Iterable[Sequence[ob
         to_disk(file)
 
 
-def parquet_of(values: list[Any]) -> Any:
+def parquet_of(values: list[object]) -> Any:
     """Python's values as an Arrow array: of one type, or as text."""
     pyarrow = optional("pyarrow")
     try:

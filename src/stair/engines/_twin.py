@@ -6,11 +6,12 @@ group of rows is the array of its row numbers; every column is an array of integ
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Unsigned
 from stair.engines.search import best_cut, best_set
 from stair.rules.objective import Counts
 
@@ -19,11 +20,11 @@ Group: TypeAlias = NDArray[np.intp]
 
 def sort_columns(
     X: NDArray[np.float64], columns: NDArray[np.int64], labels: NDArray[np.int32]
-) -> list[tuple[NDArray[np.unsignedinteger[Any]], int]]:
+) -> list[tuple[Unsigned, int]]:
     """For each of these columns: entries (code, row, label) by value, and the code of missing."""
     n_rows = len(X)
     below = bits_for(n_rows) + 1
-    found: list[tuple[NDArray[np.unsignedinteger[Any]], int]] = []
+    found: list[tuple[Unsigned, int]] = []
     for j in columns.tolist():
         order = np.argsort(X[:, j], kind="stable")  # NaN comes last
         values = X[order, j]
@@ -48,7 +49,7 @@ class Kernel:
 
     def __init__(
         self,
-        columns: list[NDArray[np.unsignedinteger[Any]]],
+        columns: list[Unsigned],
         labels: NDArray[np.int32],
         weights: NDArray[np.int64] | None,
         table: NDArray[np.float64] | None,

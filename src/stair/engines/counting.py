@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Unsigned
 from stair.rules.columns import Column
 from stair.rules.objective import Counts
 
@@ -26,7 +26,8 @@ try:
 except ImportError:  # installed without a C compiler
     _compiled = None
 
-Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]  # 8 or 16 bits wide
+T = TypeVar("T")
+Codes: TypeAlias = Unsigned  # 8 or 16 bits wide
 
 
 class Paths(NamedTuple):
@@ -142,8 +143,12 @@ def count_block(
     codes = [np.ascontiguousarray(column) for column in block.codes]
     flat = into.reshape(-1)
 
-    def route(k: int) -> Any:
-        return _compiled.route(codes, block.labels, *paths[:-1], per_slot, bounds[k], bounds[k + 1])
+    def route(k: int) -> tuple[Array, Array]:
+        """Rows, and where each of them is counted."""
+        found: tuple[Array, Array] = _compiled.route(
+            codes, block.labels, *paths[:-1], per_slot, bounds[k], bounds[k + 1]
+        )
+        return found
 
     parts = _shared(pool, route, range(n_parts))
     starts = np.cumsum([0, *(sizes[j] for j in columns)]).tolist()
@@ -156,8 +161,8 @@ def count_block(
 
 
 def _shared(
-    pool: ThreadPoolExecutor | None, work: Callable[[int], Any], items: Iterable[int]
-) -> list[Any]:
+    pool: ThreadPoolExecutor | None, work: Callable[[int], T], items: Iterable[int]
+) -> list[T]:
     return list(map(work, items) if pool is None else pool.map(work, items))
 
 

@@ -32,7 +32,7 @@ class LargeEngine:
         check_count("bins", self.bins, 2, 65_000)
         check_count("sample", self.sample, 100)
 
-    def __deepcopy__(self, _: dict[int, Any]) -> Self:
+    def __deepcopy__(self, _: dict[int, object]) -> Self:
         return self  # it never changes, and a cluster has no copy
 
 
@@ -65,7 +65,7 @@ class Dask(LargeEngine):
 
     name: ClassVar[str] = "dask"
 
-    client: Any = None  # distributed.Client, or an address
+    client: object = None  # distributed.Client, or an address
     work: str | Path | None = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ try:
     _compiled: Any = import_module("stair.engines._count")
 except ImportError:  # installed without a C compiler
     _compiled = None
+
+T = TypeVar("T")
 
 HAS_KERNEL = _compiled is not None
 
@@ -144,8 +146,8 @@ class MemoryEngine:
         return self._n_threads > 1 and n_values >= WORTH_THREADS
 
     def _shared(
-        self, columns: NDArray[np.int64], work: Callable[[NDArray[np.int64]], Any]
-    ) -> list[Any]:
+        self, columns: NDArray[np.int64], work: Callable[[NDArray[np.int64]], T]
+    ) -> list[T]:
         """Work on columns, shared among threads.
 
         Columns do not touch each other, so the result is the same for any number of threads.

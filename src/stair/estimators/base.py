@@ -160,7 +160,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             )
         return checked
 
-    def _named(self, X: object) -> Any:
+    def _named(self, X: object) -> object:
         """A table by the names of its columns: an array has those that were fitted, in order."""
         if isinstance(X, list | tuple) and not any(isinstance(row, Mapping) for row in X):
             X = np.array(X, dtype=object)

@@ -11,12 +11,12 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.evidence.chart_axis import Axis, Scale, unit_of
 from stair.evidence.charts import Bar, Bars, Bin, Chart, Histogram, Mark
 from stair.evidence.tallies import Ranked, Tally
@@ -135,7 +135,7 @@ class _Rows:
 
     def among(self, clause: Among) -> _Named:
         del clause
-        rows: dict[Any, Counts] = {}
+        rows: dict[object, Counts] = {}
         missing = np.zeros(self._n_classes, dtype=np.int64)
         for c in range(self._n_classes):
             for value, n in Counter(self._array[self._codes == c].tolist()).items():
@@ -265,7 +265,7 @@ class _Ordered:
         counts: Counts = np.diff(found, axis=0)
         return counts
 
-    def _value_bar(self, clause: Clause, value: Any, group: int) -> Bar:
+    def _value_bar(self, clause: Clause, value: Value, group: int) -> Bar:
         rows = np.array([x.up_to(value) - x.up_to(value, "left") for x in self.classes])
         low, high = clause.limits
         is_covered = (low < value or low == -math.inf) and value <= high
@@ -351,7 +351,7 @@ class _Named:
     """Values that have names: categories, or a text with and without a term."""
 
     def __init__(
-        self, rows: dict[Any, Counts], missing: Counts, names: Mapping[Any, str] | None = None
+        self, rows: dict[Value, Counts], missing: Counts, names: Mapping[object, str] | None = None
     ) -> None:
         """`names` say what values are called that stand for others: they keep their order."""
         self._rows = rows
@@ -427,9 +427,9 @@ def _are_whole(values: Array) -> bool:
     return bool((values == np.floor(values)).all()) and max(-values[0], values[-1]) < WHOLE
 
 
-def _distinct(classes: Sequence[Ranked]) -> list[Any]:
+def _distinct(classes: Sequence[Ranked]) -> list[Value]:
     """The distinct values in order where there are few, else none."""
-    found: set[Any] = set()
+    found: set[object] = set()
     for x in (each.values for each in classes):
         here = 0
         while here < x.size:

@@ -22,9 +22,11 @@ from stair.learn.method import Certificate
 from stair.learn.validation import Check
 from stair.learn.wishes import Outcome
 from stair.rules.agreement import Score, Scores, predicted_labels, score_on
+from stair.rules.alone import Reference
 from stair.rules.counted import Rest, RuleEvidence
 from stair.rules.groups import Groups
 from stair.rules.objective import reaches
+from stair.rules.reasons import Reasons
 from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
 from stair.verdict.codebook import Codebook
@@ -69,7 +71,7 @@ class Findings:
     exceptions: tuple[RuleEvidence, ...] = ()  # what each exception takes from the rules
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
-    _data: Any = field(default=None, repr=False)
+    _data: object = field(default=None, repr=False)
     _unexplained: NDArray[np.bool_] = field(
         default_factory=lambda: np.empty(0, np.bool_), repr=False
     )
@@ -77,6 +79,7 @@ class Findings:
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
     _groups: Groups | None = field(default=None, repr=False)  # the rows by what covers them
+    _reference: Reference | None = field(default=None, repr=False)  # made when it is asked for
 
     def __post_init__(self) -> None:
         said = {
@@ -142,6 +145,36 @@ class Findings:
     def explain(self, row: object) -> Explanation:
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
+
+    def reasons(self, rows: Any = None) -> Reasons:
+        """Why rows are flagged: rows by their numbers (from 0), or a table of other rows.
+
+        Without any it is every outlier, in the order of the data. Rows that were learned from are
+        flagged by their labels, and each of those that no rule covers has a rule of its own; others
+        are flagged by the rules.
+        """
+        if rows is not None and not _are_numbers(rows):
+            return self.rules.reasons(rows)
+        self._check_rows()
+        if rows is None:
+            chosen = np.flatnonzero(self._outliers)
+        else:
+            chosen = self._places(np.atleast_1d(rows))
+        if self._reference is None:
+            object.__setattr__(self, "_reference", Reference(self._values, self._outliers))
+        values = self._values.take(chosen)
+        return self.rules.reasons(values, self._outliers[chosen], among=self._reference)
+
+    def _places(self, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where rows of the data stand among those that were learned from."""
+        places = np.minimum(np.searchsorted(self._rows, numbers), len(self._rows) - 1)
+        gone = numbers[self._rows[places] != numbers].tolist()
+        if gone:
+            raise StairError(
+                f"row {gone[0]} is none of those that were learned from: they are numbered from 0 "
+                f"to {int(self._rows[-1])}, and have a label"
+            )
+        return places
 
     def predict(self, new: object) -> Array:
         """The label of each row of a table of any kind, or of a file, by the rules.
@@ -214,6 +247,14 @@ class Findings:
                 "the rows themselves are not kept with an engine other than memory; "
                 "find them in your data with to_sql(...)"
             )
+
+
+def _are_numbers(rows: Any) -> bool:
+    """Whether these are numbers of rows, and no rows."""
+    if isinstance(rows, int | np.integer):
+        return True
+    is_list = isinstance(rows, range | list | tuple | np.ndarray) and np.ndim(rows) == 1
+    return is_list and np.asarray(rows).dtype.kind in "iu"
 
 
 def _take(data: Any, rows: NDArray[np.intp]) -> Any:

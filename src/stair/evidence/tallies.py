@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Tally:
     false. Times are in microseconds.
     """
 
-    values: tuple[Any, ...]
+    values: tuple[Value, ...]
     counts: NDArray[np.int64]  # values × classes, and one more at the end: missing values
     is_time: bool = False
     whole_days: bool = False

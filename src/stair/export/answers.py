@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from datetime import date
 from importlib import resources
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def schema(name: str = "rules") -> str:
     return resources.files("stair.export").joinpath(f"{name}{_ENDING}").read_text("utf-8")
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -15,6 +15,7 @@ from stair.export.endings import Endings, written
 from stair.export.json_reader import parsed, read_rules, shown
 from stair.rules.agreement import predicted_labels
 from stair.rules.document import FORMAT, VERSION, document_of, new_records
+from stair.rules.reasons import Reasons
 from stair.rules.record import Record
 from stair.rules.rule_set import Explanation, RuleSet
 from stair.rules.schema import Field
@@ -103,6 +104,10 @@ class Rulebook(Endings):
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
 
+    def reasons(self, X: Any, flagged: Any = None) -> Reasons:
+        """Why each row of a table is flagged, by the rules or by whoever says so with `flagged`."""
+        return self.rules.reasons(X, flagged)
+
     def to_json(self, path: str | Path | None = None) -> str:
         """The same file again."""
         return written(to_json(self), path)
@@ -121,7 +126,7 @@ def to_json(summary: Findings | Rulebook) -> str:
     return document_of(summary.rules, _facts(summary))
 
 
-def _facts(summary: Findings) -> dict[str, Any]:
+def _facts(summary: Findings) -> dict[str, object]:
     return {
         "method": summary.method,
         "score": summary.score,
@@ -142,9 +147,9 @@ def _facts(summary: Findings) -> dict[str, Any]:
     }
 
 
-def _holding(summary: Findings) -> dict[str, Any]:
+def _holding(summary: Findings) -> dict[str, object]:
     """Whether the rules hold, how each kind of outlier does, and what one more rule would add."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if summary.check is not None:
         found["holds"] = summary.check.conclusion
         found["held_out_score"] = summary.check.score
@@ -164,9 +169,9 @@ def _holding(summary: Findings) -> dict[str, Any]:
     return found
 
 
-def _labels(summary: Findings) -> dict[str, Any]:
+def _labels(summary: Findings) -> dict[str, object]:
     """How all rules together did, and what the values of the label mean: to judge them again."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     precision, recall = summary.precision, summary.recall
     if math.isfinite(precision) and math.isfinite(recall):
         found |= {"precision": precision, "recall": recall}

@@ -21,6 +21,7 @@ import numpy as np
 from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS, TIME_PARTS, TYPES, WEEKDAYS, Part, network_of
 from stair.data.zones import known_zone
+from stair.export.usual_reader import read_usual
 from stair.rules.clauses import BEGINNING, END, Among, Clause, Interval, Mentions, Period
 from stair.rules.document import new_records
 from stair.rules.record import STATUSES, Evidence, Record
@@ -100,7 +101,7 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, Records
         document,
         ("format", "version", "facts", "classes", "outlier", "default", "totals", "fields", "rules",
          *(("columns",) if version > 1 else ()), *(routing if has_routing else ())),
-        ("exceptions",) if version > 2 else (),
+        ("exceptions", "usual") if version > 2 else (),
     )  # fmt: skip
     facts = _facts(document["facts"])
     classes = _unique(_list(document["classes"], _scalar), "class")
@@ -125,6 +126,11 @@ def read_rules(document: Mapped, version: int) -> tuple[RuleSet, Mapped, Records
     if version == 1:
         found = _with_types(found)
     _check_clauses(found)
+    if "usual" in document:
+        known = {field.name: field for field in fields}
+        given = _mapping(document["usual"])
+        usual = read_usual(given, known, _whole_amount, _plain_number, _category)
+        found = replace(found, usual=usual)
     if version < 3:
         return found, facts, new_records(rules, str(facts.get("source", "")), totals), ()
     listed = [document["rules"], document.get("exceptions", [])]
@@ -521,6 +527,23 @@ def _amount(value: object) -> float:
     if number < 0.0:
         raise ValueError(f"there cannot be {number} rows")
     return number
+
+
+def _whole_amount(value: object) -> int:
+    number = _number(value)
+    if number < 0 or number != int(number):
+        raise ValueError(f"there cannot be {shown(value)} rows")
+    return int(number)
+
+
+def _plain_number(value: object) -> float:
+    return float(_number(value))
+
+
+def _category(field: Field, value: object) -> object:
+    """A category, as such a field can have it."""
+    _check_value(field, _scalar(value))
+    return value
 
 
 def _scalar(value: object) -> str | float:

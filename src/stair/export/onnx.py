@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from stair.data.conversion import MEASURES, WEEKDAYS
-from stair.data.frame import Array
+from stair.data.frame import Array, DType
 from stair.errors import StairError
 from stair.export.code import plain
 from stair.export.needs import needed_fields, refuse_networks, refuse_wide, refuse_zones
-from stair.export.onnx_graph import DType, Graph, input_of
+from stair.export.onnx_graph import Graph, input_of
 from stair.export.routing import CategoryLeg, NumberLeg, TextLeg, legs
 from stair.export.terms import term_pattern
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from stair.data.frame import Array
+from stair.data.frame import Array, DType
 from stair.errors import StairError
-
-DType: TypeAlias = np.dtype[Any]
 
 OPSET: Final = 20  # the first that matches regular expressions
 IR_VERSION: Final = 9

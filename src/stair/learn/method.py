@@ -161,7 +161,7 @@ class Method:
         return Lists(self.min_rows_per_value, self.max_values)
 
     @property
-    def settings(self) -> Mapping[str, Any]:
+    def settings(self) -> Mapping[str, object]:
         """What is kept with rules of how they were learned. The outlier is the verdict's."""
         found = {"method": self.name, **self.get_params(), "min_score": self.floor}
         wished = {n: wish.given for n, wish in column_wishes_of(self.column_wishes).items()}

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +176,7 @@ def fields_among(
     return tuple(fields), left_out
 
 
-def address_counts(counts: Mapping[Any, int]) -> dict[Part, list[int]]:
+def address_counts(counts: Mapping[object, int]) -> dict[Part, list[int]]:
     """How many rows the networks of each size have, where nearly all different values of a column
     are IPv4 addresses; nothing where they are not."""
     n_addresses = sum(network_of(value, "/8") is not None for value in counts)
@@ -485,10 +485,10 @@ def _ranked(
     return Binned(column, each, each), code
 
 
-def _category_codes(array: Array) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+def _category_codes(array: Array) -> tuple[tuple[object, ...], NDArray[np.float64]]:
     listed = array.tolist()
     names = sorted({v for v in listed if v is not None}, key=value_order)
-    place: dict[Any, float] = {v: float(k) for k, v in enumerate(names)}
+    place: dict[object, float] = {v: float(k) for k, v in enumerate(names)}
     place[None] = math.nan
     return tuple(names), np.fromiter(map(place.__getitem__, listed), np.float64, len(listed))
 

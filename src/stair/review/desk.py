@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class Wanted:
         return bool(self.label or self.score or self.detector)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, object]:
         return {
             "method": self.method,
             "min_score": self.min_score,
@@ -69,7 +69,7 @@ class Wanted:
         }
 
     @property
-    def request(self) -> dict[str, Any]:
+    def request(self) -> dict[str, object]:
         """What decides whether rules in the store are the ones that were asked for."""
         found = asdict(self)
         del found["file"]

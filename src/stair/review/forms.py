@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from starlette.datastructures import ImmutableMultiDict
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError
 from stair.rules.clauses import (
     BEGINNING,
@@ -215,9 +215,9 @@ def _step(values: Array) -> str:
     return f"{10 ** math.floor(math.log10(width / 10)):g}"
 
 
-def _categories(clause: Among, values: Array) -> list[tuple[Any, int]]:
+def _categories(clause: Among, values: Array) -> list[tuple[Value, int]]:
     """The values of a column and those of its clause, the commonest first."""
-    counts: dict[Any, int] = dict.fromkeys(clause.values, 0)
+    counts: dict[object, int] = dict.fromkeys(clause.values, 0)
     for value in values.tolist():
         if value is not None and value == value:
             counts[value] = counts.get(value, 0) + 1

@@ -14,7 +14,6 @@ import re
 import secrets
 import urllib.parse
 from collections.abc import Collection
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -32,7 +31,7 @@ def share_of_descriptors(parts: int, most: int) -> int:
     return most if allowed < 0 else max(1, min(most, allowed // parts))
 
 
-SERVER: dict[str, Any] = {
+SERVER: dict[str, object] = {
     "server_header": False,
     "proxy_headers": False,  # nobody may say that he is somebody else
     "access_log": False,  # the first address has the token in it

@@ -21,7 +21,7 @@ from stair.rules.rule_set import Rule
 from stair.summary import Summary
 
 
-def to_remember(summary: Summary) -> dict[str, Any]:
+def to_remember(summary: Summary) -> dict[str, object]:
     """As JSON, to stand beside the rules."""
     found: dict[str, Any] = {"unchecked": summary.unchecked}
     if summary.check is not None:

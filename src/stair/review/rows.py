@@ -222,7 +222,7 @@ def _column(name: str, values: Array, arrays: dict[str, Any]) -> _Column:
     return _Column(name, (name,), (f"CAST({name} AS VARCHAR)",), signs)
 
 
-def _column_of_objects(name: str, values: list[Any], arrays: dict[str, Any]) -> _Column:
+def _column_of_objects(name: str, values: list[Any], arrays: dict[str, object]) -> _Column:
     kind = next((type(value) for value in values if value is not None), str)
     if kind is not str:  # true and false, or whole numbers of up to 64 bits, signed or not
         arrays[name] = pa.array(values, pa.decimal128(20) if kind is int else pa.bool_())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import from_object, read
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError, no_such_column
 from stair.rules.counted import count
 from stair.rules.rule_set import Label, RuleSet
@@ -41,7 +41,7 @@ def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> 
     return np.array(listed, dtype=object if is_mixed else None)[places]
 
 
-def _rows(rules: RuleSet, new: Any) -> Any:
+def _rows(rules: RuleSet, new: Any) -> object:
     """New rows: those of a file, and those of an array by the names of its columns."""
     columns = rules.schema.columns
     if isinstance(new, str | Path):
@@ -54,15 +54,15 @@ def _rows(rules: RuleSet, new: Any) -> Any:
     return new
 
 
-Scores: TypeAlias = float | dict[Any, float]
+Scores: TypeAlias = float | dict[Value, float]
 
 
 class Score(float):
     """The score on the rows that were learned from; called with other rows, the score on those."""
 
-    _on: Callable[[Any, Any], Scores] | None
+    _on: Callable[[object, object], Scores] | None
 
-    def __new__(cls, value: float, on: Callable[[Any, Any], Scores] | None = None) -> Score:
+    def __new__(cls, value: float, on: Callable[[object, object], Scores] | None = None) -> Score:
         score = super().__new__(cls, value)
         score._on = on
         return score

@@ -11,12 +11,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
+from typing import ClassVar, Final, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 
 Cells: TypeAlias = tuple[NDArray[np.intp], NDArray[np.bool_]]
 Numeral: TypeAlias = Callable[[float], str]  # how a number is written
@@ -70,7 +70,7 @@ def value_in_words(value: object) -> str:
     return name_in_words(str(value))
 
 
-def value_order(value: object) -> tuple[str, Any]:
+def value_order(value: object) -> tuple[str, Value]:
     """An order for categories of any type: the same on every run and every engine."""
     if isinstance(value, str):
         return ("text", value)
@@ -112,7 +112,7 @@ class _OnOneField:
         return self.feature
 
     @property
-    def bounds(self) -> tuple[Any, Any]:
+    def bounds(self) -> tuple[Value, Value]:
         """The bound below and the one above, None where there is none."""
         return None, None
 
@@ -122,7 +122,7 @@ class _OnOneField:
         return -math.inf, math.inf
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> tuple[Value, ...]:
         """The values that it names."""
         return ()
 
@@ -264,7 +264,7 @@ class Interval(_Bounded):
             return None, None
         return first, last
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: Value) -> str | None:
         """A value as a person reads it, None where it is missing."""
         return None if _is_missing(value) else separated(value)
 
@@ -385,7 +385,7 @@ class Period(_Bounded):
         after, until = (None if b is None else self.time_in_words(b) for b in self.bounds)
         return after, until
 
-    def value_in_words(self, value: Any) -> str | None:
+    def value_in_words(self, value: Value) -> str | None:
         time = np.datetime64("NaT") if value is None else np.datetime64(value, "us")
         return None if np.isnat(time) else self.time_in_words(time)
 
@@ -409,7 +409,7 @@ class Period(_Bounded):
         return cell, allowed
 
 
-def _is_exact_double(value: Any) -> bool:
+def _is_exact_double(value: Value) -> bool:
     return not isinstance(value, str) and abs(value) <= 2**53
 
 
@@ -439,7 +439,7 @@ class Among(_OnOneField):
         return self.of or self.feature
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> tuple[Value, ...]:
         return self.values
 
     @property
@@ -510,7 +510,7 @@ class Among(_OnOneField):
     def cells(clauses: Sequence[Among], values: Array) -> Cells:
         """Each value by its place in the list of all values that any clause names."""
         named = sorted({v for c in clauses for v in c.values}, key=value_order)
-        place: dict[Any, int] = {v: k for k, v in enumerate(named)}
+        place: dict[object, int] = {v: k for k, v in enumerate(named)}
         other, missing = len(named), len(named) + 1
         array = np.asarray(values)
         if array.dtype.kind == "f" and named and all(map(_is_exact_double, named)):
@@ -527,7 +527,7 @@ class Among(_OnOneField):
         return cell, Among._allowed(clauses, place)
 
     @staticmethod
-    def _allowed(clauses: Sequence[Among], place: Mapping[Any, int]) -> NDArray[np.bool_]:
+    def _allowed(clauses: Sequence[Among], place: Mapping[Value, int]) -> NDArray[np.bool_]:
         allowed = np.empty((len(clauses), len(place) + 2), dtype=np.bool_)
         for row, clause in zip(allowed, clauses, strict=True):
             row[:-1] = clause.negated
@@ -613,7 +613,7 @@ def add_clause(
 ) -> dict[tuple[str, ...], Clause]:
     """Clauses by group, with one more of them: merged where its group is there already."""
     group = clause.group
-    same: Any = known.get(group)
+    same: Value = known.get(group)
     return {**known, group: clause if same is None else same & clause}
 
 
@@ -629,26 +629,28 @@ def side_by_side(texts: Sequence[str]) -> list[str]:
     return [f"({text})" if text.endswith(" or missing") else text for text in texts]
 
 
-def reason(clause: Clause, value: Any) -> str:
-    """The clause with the value that met it: "amount 5200 > 4180"."""
+def reason(clause: Clause, value: Value, note: str = "") -> str:
+    """The clause with the value that met it, and a note about that: "amount 5200 > 4180", or
+    "amount 5200 (above 99% of inliers) > 4180"."""
     name = name_in_words(clause.attribute)
+    note = note and f" ({note})"
     here = clause.value_in_words(value)
     if here is None:
-        return f"{name} is missing" if not isinstance(clause, Mentions) else str(clause)
+        return f"{name} is missing{note}" if not isinstance(clause, Mentions) else str(clause)
     joint = "in" if isinstance(clause, Among) and clause.of else "="
     if isinstance(clause, Among) and clause.values and not clause.negated:
-        return f"{name} {joint} {here}"
+        return f"{name} {joint} {here}{note}"
     if isinstance(clause, Among):
-        return f"{name} {joint} {here}, {_wanted(clause)}"
+        return f"{name} {joint} {here}{note}, {_wanted(clause)}"
     if isinstance(clause, Mentions):
         return str(clause)
     wanted = _wanted(clause.with_fractions() if has_fraction(value) else clause)
     if wanted == f"= {here}":
-        return f"{name} {wanted}"
-    return f"{name} {here}{',' if wanted.startswith('not') else ''} {wanted}"
+        return f"{name} {wanted}{note}"
+    return f"{name} {here}{note}{',' if wanted.startswith('not') else ''} {wanted}"
 
 
-def objection(clause: Clause, value: Any) -> str:
+def objection(clause: Clause, value: Value) -> str:
     """Why a value does not meet the clause: "amount 12, not > 4180"."""
     name = name_in_words(clause.attribute)
     here = clause.value_in_words(value)

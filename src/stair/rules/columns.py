@@ -11,13 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.decimals import LARGEST, shortest_between
-from stair.data.frame import Integers
+from stair.data.frame import Integers, Value
 from stair.data.names import name_order
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
 
@@ -174,7 +174,7 @@ class Categories:
 
     name: str
     attribute: int
-    values: tuple[Any, ...]
+    values: tuple[Value, ...]
     has_others: bool = False
     of: str = ""  # the column of addresses, where the values are networks
     cost: int = 1
@@ -213,7 +213,9 @@ class Categories:
             self.among(named, left_is_named, missing_left is False),
         )
 
-    def among(self, values: tuple[Any, ...], negated: bool = False, missing: bool = False) -> Among:
+    def among(
+        self, values: tuple[Value, ...], negated: bool = False, missing: bool = False
+    ) -> Among:
         """The clause that lists these values."""
         return Among(self.name, values, negated, missing, self.of)
 
@@ -241,7 +243,7 @@ class OneOf:
 
     name: str
     attribute: int
-    value: Any
+    value: Value
     missing: bool = False  # whether some rows have no value at all
     of: str = ""  # the column of addresses, where the value is a network
     cost: int = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from stair.data.zones import UTC
@@ -13,6 +13,7 @@ from stair.rules.clauses import Among, Interval, Mentions, Period
 from stair.rules.record import Evidence, Record
 from stair.rules.routing import Routing
 from stair.rules.schema import Field
+from stair.rules.usual import Usual
 
 if TYPE_CHECKING:
     from stair.rules.rule_set import Rule, RuleSet
@@ -57,6 +58,8 @@ def document_of(
     if rules.routing:
         routing = _routing_to_json(rules.routing)
         document |= {key: _line(value) for key, value in routing.items()}
+    if rules.usual is not None:
+        document["usual"] = _usual_in_lines(rules.usual)
     inside = ",\n".join(f" {_line(key)}: {text}" for key, text in document.items())
     return f"{{\n{inside}\n}}\n"
 
@@ -97,6 +100,12 @@ def _rule_in_lines(rule: Rule, record: Record) -> str:
     if evidence is not None:
         lines.append(f"{_line('evidence')}: {_line(evidence)}")
     return _lines(lines, 2)
+
+
+def _usual_in_lines(usual: Usual) -> str:
+    """What is usual, a line for each field: nobody reads it number by number."""
+    fields = (_line({"field": name, **asdict(habit)}) for name, habit in usual.fields.items())
+    return _lines([f"{_line('of')}: {_line(usual.who)}", f"{_line('fields')}: {_list(fields, 2)}"])
 
 
 def record_to_json(record: Record) -> dict[str, object]:

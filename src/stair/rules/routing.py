@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.rules.clauses import Among, Mentions, value_order
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -44,7 +44,7 @@ class Dimension:
     kind: str
     center: float = 0.0
     scale: float = 1.0
-    values: tuple[Any, ...] = ()
+    values: tuple[Value, ...] = ()
 
     @property
     def width(self) -> int:
@@ -160,7 +160,7 @@ def space_of(
     for name, kind in features:
         if kind == "category":
             listed = [v for v in column(name).tolist() if v is not None]
-            counts: dict[Any, int] = {}
+            counts: dict[object, int] = {}
             for value in listed:
                 counts[value] = counts.get(value, 0) + 1
             common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]

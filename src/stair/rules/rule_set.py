@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data import atomic_write
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
+from stair.rules.alone import Reference
 from stair.rules.clauses import (
     Among,
     Clause,
@@ -36,10 +37,12 @@ from stair.rules.document import document_of
 from stair.rules.figures import fine_percent
 from stair.rules.match import all_matches, first_covering, first_match
 from stair.rules.matches import Matches
+from stair.rules.reasons import Reasons, reasons_of
 from stair.rules.routing import NO_ROUTING, Partition, Routing
 from stair.rules.schema import Schema, Values
+from stair.rules.usual import Usual, usual_of
 
-Label: TypeAlias = Any  # a Python scalar: int, str, bool or float
+Label: TypeAlias = Value
 
 __all__ = [
     "Among",
@@ -205,6 +208,7 @@ class RuleSet:
     positive: Label | None = None
     routing: Routing = NO_ROUTING
     exceptions: tuple[Rule, ...] = ()
+    usual: Usual | None = field(default=None, compare=False)  # among the inliers learned from
 
     def __post_init__(self) -> None:
         given: Any = self.schema
@@ -428,6 +432,25 @@ class RuleSet:
         name, partition = self.label_name(label), self.routing.heading(place)
         return Explanation(label, name, number, reasons, nearest, misses, partition)
 
+    def reasons(self, X: Any, flagged: Any = None, *, among: Reference | None = None) -> Reasons:
+        """Why each row is flagged: the rule that decides, and what is unusual about the row.
+
+        `flagged` says (True or 1) which rows somebody else calls outliers, by default those that
+        the rules do. Each of those that no rule covers gets a rule of its own, from these rows or
+        from others that are given as `among`.
+        """
+        known = () if self.usual is None else self.usual.fields
+        values = self.schema.read(one_row(X, self.schema), self.used, wished=known)
+        if flagged is None:
+            return reasons_of(self, values)
+        is_flagged = np.asarray(flagged).astype(np.bool_)
+        if is_flagged.shape != (values.n_rows,):
+            raise StairError(
+                f"flagged has the shape {is_flagged.shape}; expected one value for each of the "
+                f"{values.n_rows:,} rows"
+            )
+        return reasons_of(self, values, is_flagged, among or Reference(values, is_flagged))
+
     def _excepted(self, values: Values, matches: Matches, place: int) -> Explanation:
         """Why a row that a rule covers has the default label: an exception covers it."""
         number, would_be = int(matches.numbers[0]), int(matches.would_be[0])
@@ -502,6 +525,23 @@ class RuleSet:
         return notebook.table(self._size(), ("", "rows where …", "label", "rows", "right"), rows, 3)
 
 
+def with_usual(
+    rules: RuleSet,
+    values: Values,
+    codes: NDArray[np.int32],
+    weights: NDArray[np.int64] | None = None,
+) -> RuleSet:
+    """Rules that know what is usual of the rows that they were learned from, by their classes."""
+    if rules.positive is not None:
+        is_inlier, who = codes != rules.classes.index(rules.positive), "inliers"
+    elif any(rule.label == rules.default for rule in rules):  # classes side by side
+        is_inlier, who = codes >= 0, "rows"
+    else:
+        is_inlier, who = codes == rules.classes.index(rules.default), "inliers"
+    used = [f.name for f in rules.schema.fields if f.name in rules.used]
+    return replace(rules, usual=usual_of(rules.schema, values, is_inlier, used, weights, who))
+
+
 class Leaf(NamedTuple):
     """A rule before its label has a name: clauses, class index, weight of each class."""
 
@@ -528,7 +568,7 @@ def rule_set_of(
     return RuleSet(tuple(rules), classes, schema, classes[default], totals, outlier)
 
 
-def one_row(row: object, schema: Schema) -> Any:
+def one_row(row: object, schema: Schema) -> object:
     """A row as a table of one row: a sequence of values, a mapping, a pandas Series, a frame."""
     if isinstance(row, Values):
         return row
@@ -562,5 +602,5 @@ def _a(name: str) -> str:
     return f"{'an' if name[:1] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value

@@ -62,7 +62,7 @@ class Field:
     type: str = ""
     zone: str = ""  # of times that have one: UTC where nothing else is said
     # The values of a category when the rules were learned, None where they are not known.
-    known: tuple[Any, ...] | None = field(default=None, compare=False, repr=False)
+    known: tuple[object, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         types = TYPES["time" if self.part in TIME_PARTS else self.kind]
@@ -190,7 +190,7 @@ class Schema:
     def in_order(self) -> list[int]:
         """The places of the fields by name; of an address the narrow networks before the wide."""
 
-        def key(place: int) -> tuple[Any, int]:
+        def key(place: int) -> tuple[object, int]:
             each = self.fields[place]
             if each.part is None or each.part not in NETWORKS:
                 return name_order(each.name), 0
@@ -212,16 +212,22 @@ class Schema:
         )  # fmt: skip
 
     def read(
-        self, table: Any, names: Collection[str] | None = None, *, strict: bool = False
+        self,
+        table: Any,
+        names: Collection[str] | None = None,
+        *,
+        strict: bool = False,
+        wished: Collection[str] = (),
     ) -> Values:
         """The values of these fields (all by default) in a table of any kind.
 
         An array has its columns in the order of the fields. With `strict`, as in learning, a value
-        that is not of its type is an error.
+        that is not of its type is an error. Fields that are `wished` are read where they are there
+        and can be, and nothing is said of them where not.
         """
         if isinstance(table, Values):
             return table
-        fields = [f for f in self.fields if names is None or f.name in names]
+        fields = [f for f in self.fields if names is None or f.name in names or f.name in wished]
         if isinstance(table, list | tuple) and not any(isinstance(r, Mapping) for r in table):
             table = np.array(table, dtype=object)
         if isinstance(table, np.ndarray) and table.dtype.names is None:
@@ -237,6 +243,10 @@ class Schema:
         fractions: dict[str, int] = {}
         said: dict[str, None] = {}  # in order, each once
         for each in fields:
+            if names is not None and each.name not in names:
+                if (own := _wished(each, frame)) is not None:
+                    arrays[each.name] = own
+                continue
             raw, was = _column(each, frame)
             if each.type in ("naive", "zoned"):
                 said.update(dict.fromkeys(_about_zones(each, raw, was)))
@@ -260,7 +270,7 @@ class Schema:
                 said[f"{words}, as all were when the rules were learned"] = None
         return Values(arrays, frame.n_rows, unread, unseen, said, fractions)
 
-    def _by_place(self, table: Array, fields: Sequence[Field]) -> Any:
+    def _by_place(self, table: Array, fields: Sequence[Field]) -> object:
         """The columns of these fields, by name; the array itself where none is needed."""
         sources = self.sources
         if table.ndim != 2 or table.shape[1] != len(sources):
@@ -296,6 +306,16 @@ def _column(each: Field, frame: Frame) -> tuple[Array, str]:
         hint = did_you_mean(each.source, frame.columns)
         raise StairError(f'the rules need a column "{each.source}", which is not there.{hint}')
     return frame.columns[each.source], frame.types.get(each.source, "")
+
+
+def _wished(each: Field, frame: Frame) -> Array | None:
+    """The values of a field that nobody needs; None where they cannot be had."""
+    if each.source not in frame.columns:
+        return None
+    try:
+        return _read(each, *_column(each, frame), False)[0]
+    except StairError:
+        return None
 
 
 def _about_zones(each: Field, raw: Array, was: str) -> list[str]:

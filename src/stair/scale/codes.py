@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from stair.scale.coding import Plan
 from stair.scale.draw import CodeSample
 from stair.scale.work import NOT_WHOLE, cannot_write, file_digest, load, plan_digest, save
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
+
 CODES: Final = "codes.parquet"
 ROOT: Final = "all-rows.npy"
 SEAL: Final = "codes.json"
@@ -27,20 +31,20 @@ BYTES_TOGETHER: Final = 24 << 20  # of a row group: what is held at once while c
 MOST_TOGETHER: Final = 1 << 19  # rows
 
 
-def codes_table(block: Block) -> Any:
+def codes_table(block: Block) -> pa.Table:
     """A block as an Arrow table: a column of codes for each column, and the classes."""
     pyarrow = import_module("pyarrow")
     names = [*(f"c{j}" for j in range(len(block.codes))), "label"]
     return pyarrow.table(list(map(pyarrow.array, (*block.codes, block.labels))), names=names)
 
 
-def block_of(table: Any) -> Block:
+def block_of(table: pa.Table) -> Block:
     """The block that was made a table."""
     arrays = [column.to_numpy() for column in table.columns]
     return Block(arrays[:-1], arrays[-1])
 
 
-def codes_writer(path: Path, schema: object) -> Any:
+def codes_writer(path: Path, schema: pa.Schema) -> parquet.ParquetWriter:
     """What writes tables of codes: small, and so that damage is noticed."""
     parquet = import_module("pyarrow.parquet")
     return parquet.ParquetWriter(
@@ -69,7 +73,7 @@ def writing_codes(
     together = rows_together(n_columns)
     counts = no_counts(1, sizes, len(plan.verdict.classes), range(n_columns))
     beside = folder / "codes.part"
-    writer: Any = None
+    writer: parquet.ParquetWriter | None = None
     waiting: list[Block] = []
 
     def flush() -> None:

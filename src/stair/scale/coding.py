@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
-from stair.data.frame import Array
+from stair.data.frame import Array, DType, Value
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.learn.table import notes_on_parts
@@ -52,7 +51,7 @@ class Coding:
 
     fields: tuple[Field, ...]
     columns: tuple[Column, ...]
-    edges: tuple[tuple[Any, ...], ...]
+    edges: tuple[tuple[object, ...], ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -82,7 +81,7 @@ def make_coding(
 ) -> Coding:
     """Bins for numbers and times, and the categories in their order."""
     columns: list[Column] = []
-    edges: list[tuple[Any, ...]] = []
+    edges: list[tuple[object, ...]] = []
     for attribute, field in zip(Schema(tuple(fields)).attributes, fields, strict=True):
         column, bounds = _column(
             field, attribute, profiles[field.source], n_bins, lists, time_windows
@@ -94,7 +93,7 @@ def make_coding(
 
 def _column(
     field: Field, attribute: int, profile: Profile, n_bins: int, lists: Lists, time_windows: bool
-) -> tuple[Column, Sequence[Any]]:
+) -> tuple[Column, Sequence[object]]:
     name = field.name
     if field.part == "hour":
         hours = Sketch()
@@ -128,8 +127,8 @@ def _column(
 
 
 def _named(
-    name: str, attribute: int, counts: Mapping[Any, int], lists: Lists
-) -> tuple[Categories, Sequence[Any]]:
+    name: str, attribute: int, counts: Mapping[Value, int], lists: Lists
+) -> tuple[Categories, Sequence[object]]:
     """Categories, of which those that may not be named share a code, and all of them in order. The
     classes of the rows are not known yet: the most frequent ones are named."""
     ordered = sorted(counts, key=value_order)
@@ -142,7 +141,7 @@ def _named(
     return Categories(name, attribute, tuple(ordered[k] for k in own), has_others=True), ordered
 
 
-def read_verdict(profile: Profile, options: Options) -> tuple[Verdict, tuple[Any, ...]]:
+def read_verdict(profile: Profile, options: Options) -> tuple[Verdict, tuple[Value, ...]]:
     """The labels of the different values of a column, and those values."""
     name = options.label
     if not profile.n_rows:
@@ -167,7 +166,7 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Verdict, tuple[Any
     return verdict, stored
 
 
-def _labels_as_they_are(values: list[Any], counts: Sequence[int], options: Options) -> Verdict:
+def _labels_as_they_are(values: list[Value], counts: Sequence[int], options: Options) -> Verdict:
     """Classes in order, as they are."""
     if None in values:
         raise StairError(f'some labels in "{options.label}" are missing; leave those rows out')
@@ -187,7 +186,7 @@ class Coder:
 
     coding: Coding
     label: str
-    stored: tuple[Any, ...]  # the label's different values, as they are stored
+    stored: tuple[object, ...]  # the label's different values, as they are stored
     classes: NDArray[np.int32]  # the class of each of them; −1 is none
 
     def __call__(self, batch: Batch, pool: ThreadPoolExecutor | None = None) -> Block:
@@ -217,7 +216,7 @@ class Coded:
     """A table as codes: all that is needed to learn, and to say what was learned from."""
 
     coding: Coding
-    classes: tuple[Any, ...]
+    classes: tuple[Value, ...]
     positive: int | None
     meaning: str
     notes: tuple[str, ...]
@@ -329,14 +328,14 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     )
 
 
-def _type_of(values: Sequence[Any]) -> np.dtype[Any]:
+def _type_of(values: Sequence[Value]) -> DType:
     """The type that holds these numbers exactly, and whatever lies between them."""
     if not any(isinstance(v, int) for v in values):
         return np.dtype(np.float64)
     return np.dtype(np.uint64 if max(values) >= 2**63 else np.int64)
 
 
-def _in_type(raw: Array, type_: np.dtype[Any], name: str) -> Array:
+def _in_type(raw: Array, type_: DType, name: str) -> Array:
     """Numbers or times in the type of what is known of the column, anything where missing."""
     values: Array = np.ma.getdata(raw)
     if values.dtype.kind == "M":
@@ -374,12 +373,12 @@ def _networks(raw: Words, part: Part | None) -> Words:
 
 def _words(array: Array) -> Words:
     values = sorted({v for v in array.tolist() if v is not None})
-    place: dict[Any, int] = {v: k for k, v in enumerate(values)}
+    place: dict[object, int] = {v: k for k, v in enumerate(values)}
     codes = [place.get(v, -1) for v in array.tolist()]
     return Words(values, np.array(codes, dtype=np.int64))
 
 
-def _called(field: Field, stored: Sequence[object]) -> list[Any]:
+def _called(field: Field, stored: Sequence[object]) -> list[object]:
     """The values of a category as rules name them."""
     return called(stored, is_time=field.type == "time")
 

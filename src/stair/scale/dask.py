@@ -15,7 +15,7 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -36,6 +36,11 @@ from stair.scale.raw import Batch, Raw, Words, from_loaded
 from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.rows import G, Gathering
 from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import pyarrow as pa
 
 FAN_IN: Final = 8  # partial results that one task adds up
 PATIENCE: Final = 10.0  # seconds for a scheduler to answer
@@ -58,7 +63,7 @@ class Cluster:
         with _in_words(self._client):
             return self._result(self._client.compute(work))
 
-    def everywhere(self, work: Callable[[], Any]) -> list[Any]:
+    def everywhere(self, work: Callable[[], object]) -> list[object]:
         """What each worker that is there now makes of a small task; nothing without a cluster."""
         if self._client is None:
             return []
@@ -70,7 +75,7 @@ class Cluster:
             ]
             return list(map(self._result, futures))
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Any) -> object:
         while True:
             try:
                 return future.result(timeout=BEAT)
@@ -83,7 +88,7 @@ class Cluster:
         if self._client.status not in ("running", "connecting"):
             raise ConnectionError("the client is not connected any more")
 
-    def persist(self, works: list[Any]) -> list[Any]:
+    def persist(self, works: list[object]) -> list[object]:
         """The same tasks, whose results stay where they are made."""
         dask = import_module("dask")
 
@@ -93,7 +98,7 @@ class Cluster:
         with _in_words(self._client):
             return list(self._client.persist(works))
 
-    def together(self, kept: list[Any]) -> list[list[Any]]:
+    def together(self, kept: list[object]) -> list[list[object]]:
         """Kept results in groups that lie on one worker: what is made of a group stays there.
 
         One group for each thread of a worker, so that a pass sends as many partial results as
@@ -110,7 +115,7 @@ class Cluster:
                 self._check()
             holders = self._client.who_has(futures)
             threads = self._client.nthreads()
-        by_worker: dict[str, list[Any]] = {}
+        by_worker: dict[str, list[object]] = {}
         for each, future in zip(kept, futures, strict=True):
             holder = sorted(holders.get(future.key) or [""])[0]
             by_worker.setdefault(holder, []).append(each)
@@ -197,7 +202,7 @@ def connected(client: object) -> Iterator[Cluster]:
     yield Cluster(client)
 
 
-def open_frame(data: Any) -> tuple[Any, str]:
+def open_frame(data: Any) -> tuple[dd.DataFrame, str]:
     """A Dask DataFrame, as it is given or from a path, and what to call it."""
     dd = import_module("dask.dataframe")
 
@@ -245,7 +250,7 @@ def _check_schemas(path: str) -> None:
         check_same(list(pool.map(schema, places)))
 
 
-def _type_name(kind: Any) -> str:
+def _type_name(kind: pa.DataType) -> str:
     """Of an Arrow type, however it is held; "" where there is no value and so no type."""
     types = import_module("pyarrow").types
     if types.is_dictionary(kind):
@@ -254,7 +259,7 @@ def _type_name(kind: Any) -> str:
 
 
 def code_frame(
-    frame: Any,
+    frame: dd.DataFrame,
     source: str,
     options: Options,
     cluster: Cluster,
@@ -286,12 +291,12 @@ def code_frame(
 
 
 def _blocks(
-    parts: list[Any], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
-) -> list[Any]:
+    parts: list[object], plan: Plan, shelf: Shelf | None, cluster: Cluster, say: Progress
+) -> list[object]:
     """All parts as codes, on the workers: from the shelf where they are there, else made now."""
     dask = import_module("dask")
 
-    found: dict[int, Any] = {}
+    found: dict[int, object] = {}
     if shelf is not None and (left := shelf.left()):
         shared = dask.delayed(shelf, traverse=False)
         held = cluster.persist([dask.delayed(_find_part)(shared, k) for k in left])
@@ -314,7 +319,7 @@ def _blocks(
 class FrameRows:
     """The rows of a Dask DataFrame: each pass is a map over its parts."""
 
-    def __init__(self, frame: Any, source: str, cluster: Cluster, say: Progress) -> None:
+    def __init__(self, frame: dd.DataFrame, source: str, cluster: Cluster, say: Progress) -> None:
         self.names, self.source, self.notes = list(map(str, frame.columns)), source, ()
         self._frame, self._cluster, self._say = frame, cluster, say
         self._sizes: list[int] = []  # rows of each part, known from the first pass on
@@ -349,7 +354,7 @@ def _reading(source: str) -> Iterator[None]:
 class DaskCounter(RemoteCounter):
     """Counts from blocks of codes on the workers: one map over them, and a sum, for each pass."""
 
-    def __init__(self, blocks: list[Any], plan: Plan, cluster: Cluster) -> None:
+    def __init__(self, blocks: list[object], plan: Plan, cluster: Cluster) -> None:
         self._blocks, self._groups, self._cluster = blocks, cluster.together(blocks), cluster
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
@@ -375,7 +380,7 @@ class DaskCounter(RemoteCounter):
         return drawn
 
 
-def _tree(tasks: list[Any], join: Callable[[list[Any]], Any]) -> Any:
+def _tree(tasks: list[Any], join: Callable[[list[Any]], object]) -> Any:
     """One task that joins the results of many, a few at a time and in their order."""
     dask = import_module("dask")
 
@@ -399,7 +404,7 @@ def _merge(parts: list[dict[str, Profile]]) -> dict[str, Profile]:
     return merge_profiles([{name: Profile() for name in parts[0]}, *parts])
 
 
-def _gather_part(frame: Any, asked: Gathering, start: int) -> tuple[Gathering, list[int]]:
+def _gather_part(frame: pd.DataFrame, asked: Gathering, start: int) -> tuple[Gathering, list[int]]:
     found = asked.fresh()
     if len(frame):
         found.add(batch_of(frame), start)
@@ -462,12 +467,12 @@ def _add(parts: list[Counts]) -> Counts:
     return total
 
 
-def batch_of(frame: Any) -> Batch:
+def batch_of(frame: pd.DataFrame) -> Batch:
     """The columns of a pandas frame as we know columns."""
     return Batch.of({str(name): plain_series(frame[name], str(name)) for name in frame.columns})
 
 
-def plain_series(series: Any, name: str) -> tuple[Raw, str]:
+def plain_series(series: pd.Series, name: str) -> tuple[Raw, str]:
     """A column, and what it was before it became plain."""
     import narwhals as nw
     import pandas as pd
@@ -481,7 +486,7 @@ def plain_series(series: Any, name: str) -> tuple[Raw, str]:
     return from_loaded(from_series(name, nw.from_native(series, series_only=True)))
 
 
-def _categorical(series: Any) -> tuple[Raw, str]:
+def _categorical(series: pd.Series) -> tuple[Raw, str]:
     """By the categories that occur: as many values as the column has, and each read once."""
     codes = series.cat.codes.to_numpy()
     used, places = np.unique(codes, return_inverse=True)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from stair.scale.options import Options
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.rows import G
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BATCH_BYTES: Final = 32 << 20
 WERE: Final = frozenset({"zoned", "clock", "duration", "described"})  # what is not plain any more
@@ -102,7 +105,7 @@ def _rate(n_rows: int, seconds: float) -> str:
     return f"{n_rows / max(seconds, 1e-9):,.0f} rows/s"
 
 
-def plain(array: Any, shape: str) -> Raw:
+def plain(array: pa.Array, shape: str) -> Raw:
     """A column as it comes from DuckDB."""
     if shape in ("date", "zoned"):
         return np.asarray(array.to_numpy(zero_copy_only=False)).view("datetime64[us]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from stair.data.stream import Stream
 from stair.engines.large import BINS
@@ -24,7 +24,7 @@ class Options:
     """How the table is read and coded."""
 
     label: str
-    positive: Any = None
+    positive: object = None
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Options:
     table: str | None = None
     query: str | None = None
     lists: Lists = LISTS
-    negative: Any = None
+    negative: object = None
     outlier_kinds: bool = False  # several kinds of outlier, each with rules of its own
     as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
 

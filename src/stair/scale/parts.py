@@ -156,7 +156,7 @@ def shared_folder(
         yield folder
 
 
-def files_here(data: object) -> Any:
+def files_here(data: object) -> object:
     """The files with sizes and times, where there are files and they are here."""
     if not isinstance(data, str | os.PathLike) or "://" in os.fspath(data):
         return None
@@ -168,7 +168,7 @@ def files_here(data: object) -> Any:
 _CACHES: Final = frozenset({"_dataset_info_cache", "_pq_length_stats"})
 
 
-def known_by(frame: object) -> Any:
+def known_by(frame: object) -> object:
     """What a Dask DataFrame is made of, in words that are the same in another process.
 
     Dask's own token of a frame of Parquet files is not, for a cache takes part in it.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.conversion import MEASURES, Part, parts_that_change
-from stair.data.frame import zone_notes
+from stair.data.frame import Value, zone_notes
 from stair.data.values import moment
 from stair.data.zones import SEVERAL, in_common, known_zone, was_together, zone_of
 from stair.errors import StairError, option
@@ -47,7 +47,7 @@ class Profile:
     n_above: int = 0  # +∞
     sketch: Sketch = field(default_factory=Sketch)
     whole_days: bool = True
-    words: dict[Any, int] | None = field(default_factory=dict)  # None: too many to know them all
+    words: dict[Value, int] | None = field(default_factory=dict)  # None: too many to know them all
     n_characters: int = 0  # of the words
     n_words: int = 0  # in all texts together
     n_texts: int = 0
@@ -137,7 +137,7 @@ class Profile:
         self.n_unreal += int(counts[~real].sum())
         self._add_times(np.repeat(times[real].astype(np.int64), counts[real]))
 
-    def _count_words(self, seen: Mapping[Any, int]) -> None:
+    def _count_words(self, seen: Mapping[object, int]) -> None:
         if self.words is None:
             return
         for value, n in seen.items():
@@ -243,7 +243,7 @@ class Profile:
             return None if known is None else len(known) + bool(self.n_below) + bool(self.n_above)
         return None if self.words is None else len(self.words)
 
-    def values(self, name: str) -> tuple[list[Any], list[int]]:
+    def values(self, name: str) -> tuple[list[Value], list[int]]:
         """The different values with their counts, where they can all be known."""
         if self.has_infinite:
             raise no_category(name)
@@ -270,7 +270,7 @@ class Profile:
         return []
 
 
-def called(stored: Sequence[Any], *, is_time: bool) -> list[Any]:
+def called(stored: Sequence[Value], *, is_time: bool) -> list[object]:
     """Numbers, or times in microseconds, as categories: what they are called in a rule."""
     if is_time:
         return [str(np.datetime64(int(tick), "us")) for tick in stored]

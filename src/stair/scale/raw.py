@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, exact_numbers
-from stair.data.frame import Array, Loaded
+from stair.data.frame import Array, Integers, Loaded, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
     """A column of text or of true and false: its different values, and for each row which one."""
 
-    values: list[Any]
-    codes: NDArray[np.signedinteger[Any]]  # −1 where missing
+    values: list[Value]
+    codes: Integers  # −1 where missing
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -11,13 +11,13 @@ Values are float64; times, and whole numbers that are not all exact so, are int6
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT
-from stair.data.frame import Array
+from stair.data.frame import Array, DType
 from stair.learn.identifiers import expected_pairs
 
 SUMMARY: Final = 8192  # quantiles in a summary
@@ -45,7 +45,7 @@ class Sketch:
     counts: NDArray[np.int64] | None = field(default_factory=lambda: np.empty(0, np.int64))
     n_repeats: int = 0  # rows that repeat another one of their part
     pairs: float = 0.0  # of whole numbers, that chance would make equal within the parts
-    dtype: np.dtype[Any] = _FLOAT
+    dtype: DType = _FLOAT
     _levels: list[_Summary | None] = field(default_factory=list)
 
     @property
@@ -90,7 +90,7 @@ class Sketch:
             if summary is not None:
                 self._carry(_as(summary, dtype), level)
 
-    def _extend(self, dtype: np.dtype[Any], low: float, high: float, whole: bool) -> np.dtype[Any]:
+    def _extend(self, dtype: DType, low: float, high: float, whole: bool) -> DType:
         """Make room for values of another type; the type that holds all values from now on."""
         if self.n_rows and dtype != self.dtype:
             dtype = self._common(dtype, low, high, whole)
@@ -103,7 +103,7 @@ class Sketch:
             self._levels = [each and _as(each, dtype) for each in self._levels]
         return dtype
 
-    def _common(self, dtype: np.dtype[Any], low: float, high: float, whole: bool) -> np.dtype[Any]:
+    def _common(self, dtype: DType, low: float, high: float, whole: bool) -> DType:
         """As any table has it: whole numbers of at most 64 bits, else floats."""
         ranges = ((self.dtype, self.lowest, self.highest), (dtype, low, high))
         exact = all(d.kind in "iu" or max(-a, b) <= EXACT for d, a, b in ranges)
@@ -149,7 +149,7 @@ class Sketch:
         return _picked(whole.values, None, n, inner=True)
 
 
-def _as(summary: _Summary, dtype: np.dtype[Any]) -> _Summary:
+def _as(summary: _Summary, dtype: DType) -> _Summary:
     return _Summary(summary.values.astype(dtype, copy=False), summary.n_rows)
 
 

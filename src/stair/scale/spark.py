@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -29,10 +29,15 @@ from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.remote import Asked, RemoteCounter
 from stair.scale.rows import G, Gathering
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
 _BLOB = "part int, blob binary"
+Batches: TypeAlias = "Iterator[pa.RecordBatch]"
 
 
-def open_spark(data: object) -> Any:
+def open_spark(data: object) -> DataFrame:
     """A Spark DataFrame."""
     if optional("pyspark") is None:
         raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
@@ -45,7 +50,7 @@ def open_spark(data: object) -> Any:
 
 
 def code_spark(
-    frame: Any, options: Options, say: Progress, coding: Coding | None = None
+    frame: DataFrame, options: Options, say: Progress, coding: Coding | None = None
 ) -> tuple[Coded, SparkCounter]:
     """Look at all columns once; then make codes, which Spark keeps.
 
@@ -66,7 +71,7 @@ def code_spark(
 class SparkRows:
     """The rows of a Spark DataFrame, partition by partition."""
 
-    def __init__(self, frame: Any, say: Progress) -> None:
+    def __init__(self, frame: DataFrame, say: Progress) -> None:
         self.names, self.source, self.notes = list(frame.columns), "", ()
         self._frame, self._say = frame, say
         self._sizes: list[int] = []  # rows of each partition, known from the first pass on
@@ -88,7 +93,7 @@ class SparkRows:
 class SparkCounter(RemoteCounter):
     """Counts from a DataFrame of codes."""
 
-    def __init__(self, codes: Any, plan: Plan) -> None:
+    def __init__(self, codes: DataFrame, plan: Plan) -> None:
         self._codes = codes
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
@@ -136,7 +141,7 @@ def _in_words() -> Iterator[None]:
         raise StairError(f"Spark cannot read the data: {reason(error)}.") from error
 
 
-def _gathered(data: Any, work: Any) -> list[Any]:
+def _gathered(data: DataFrame, work: object) -> list[Any]:
     """What a worker finds out about each partition, in the order of the partitions."""
     with _in_words():
         rows = data.mapInArrow(work, _BLOB).collect()
@@ -147,7 +152,7 @@ def _gathered(data: Any, work: Any) -> list[Any]:
 # --- what workers run -------------------------------------------------------------------------
 
 
-def _blob(found: object) -> Iterator[Any]:
+def _blob(found: object) -> Batches:
     pyarrow = import_module("pyarrow")
     part = import_module("pyspark").TaskContext.get().partitionId()
     yield pyarrow.RecordBatch.from_arrays(
@@ -157,7 +162,7 @@ def _blob(found: object) -> Iterator[Any]:
 
 
 class _Profiling:
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Batches) -> Batches:
         parts = [profile_batch(arrow_batch(batch)) for batch in batches if batch.num_rows]
         return _blob(merge_profiles(parts))
 
@@ -166,7 +171,7 @@ class _Gathering:
     def __init__(self, asked: Gathering, starts: list[int]) -> None:
         self.asked, self.starts = asked, starts
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Batches) -> Batches:
         part = import_module("pyspark").TaskContext.get().partitionId()
         start = self.starts[part] if part < len(self.starts) else 0
         found, size = self.asked.fresh(), 0
@@ -181,7 +186,7 @@ class _Coding:
     def __init__(self, coder: Coder) -> None:
         self.coder = coder
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Batches) -> Batches:
         pyarrow = import_module("pyarrow")
         names = [*(f"c{j}" for j in range(len(self.coder.coding.columns))), "label"]
         for batch in batches:
@@ -195,7 +200,7 @@ class _Counting:
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
 
-    def __call__(self, batches: Iterator[object]) -> Iterator[Any]:
+    def __call__(self, batches: Batches) -> Batches:
         pyarrow = import_module("pyarrow")
         counts = self.asked.counts(map(self._block, batches))
         places = np.flatnonzero(counts)
@@ -203,7 +208,7 @@ class _Counting:
             [pyarrow.array(places), pyarrow.array(counts.reshape(-1)[places])], ["place", "n"]
         )
 
-    def _block(self, batch: object) -> Block:
+    def _block(self, batch: pa.RecordBatch) -> Block:
         return _block_of(batch, self.asked.sizes)
 
 
@@ -213,7 +218,7 @@ class _Drawing:
     def __init__(self, asked: CodeSample | None, starts: list[int], sizes: Sequence[int]) -> None:
         self.asked, self.starts, self.sizes = asked, starts, tuple(sizes)
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def __call__(self, batches: Batches) -> Batches:
         if self.asked is None:
             return _blob(sum(batch.num_rows for batch in batches))
         first = self.starts[import_module("pyspark").TaskContext.get().partitionId()]
@@ -224,7 +229,7 @@ class _Drawing:
         return _blob(drawn)
 
 
-def _block_of(batch: Any, sizes: Sequence[int]) -> Block:
+def _block_of(batch: pa.RecordBatch, sizes: Sequence[int]) -> Block:
     *codes, labels = (array.to_numpy() for array in batch.columns)
     narrow = [c.astype(code_type(n)) for c, n in zip(codes, sizes, strict=True)]
     return Block(narrow, labels.astype(np.uint8))

@@ -175,7 +175,7 @@ def learn_from_files(
 
 
 def learn_from_frame(
-    data: Any,
+    data: object,
     options: Options,
     method: StairMethod,
     client: Any,

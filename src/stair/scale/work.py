@@ -219,7 +219,7 @@ def forget(folder: Path) -> None:
             raise cannot_write(folder, error) from error
 
 
-def _column_to_json(column: Column, edges: tuple[object, ...]) -> dict[str, Any]:
+def _column_to_json(column: Column, edges: tuple[object, ...]) -> dict[str, object]:
     found: dict[str, Any] = {"name": column.name, "attribute": column.attribute}
     if isinstance(column, Categories):
         others: dict[str, Any] = {"has_others": True} if column.has_others else {}

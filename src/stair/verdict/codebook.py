@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,13 +73,13 @@ def place_among(given: object, values: Sequence[Value]) -> int | None:
 def distinct_values(values: object, what: str) -> tuple[list[Value], NDArray[np.int64]]:
     """The different values that are not missing, and for each row which one it has (-1: none)."""
     items = plain_values(values, what)
-    raw: list[Any]
+    raw: list[object]
     if isinstance(items, np.ndarray):
         unique, inverse = np.unique(items, return_inverse=True)
         raw = unique.tolist()
         codes = inverse.astype(np.int64).reshape(-1)
     else:
-        index: dict[Any, int] = {}
+        index: dict[object, int] = {}
         try:
             codes = np.fromiter(
                 (index.setdefault(item, len(index)) for item in items), np.int64, len(items)
@@ -107,7 +107,7 @@ def _several(what: str) -> str:
     return f"{what} holds lists or the like; expected a single value per row"
 
 
-def plain_values(values: object, what: str) -> Array | list[Any]:
+def plain_values(values: object, what: str) -> Array | list[object]:
     """A numeric NumPy array where the values have one, else a list of Python objects."""
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape) != 1:
@@ -124,7 +124,7 @@ def plain_values(values: object, what: str) -> Array | list[Any]:
                 None if missing else str(x)
                 for x, missing in zip(array, np.isnat(array), strict=True)
             ]
-        as_list: list[Any] = array.tolist()
+        as_list: list[object] = array.tolist()
         return as_list
     for way in ("to_pylist", "to_list", "tolist"):
         convert = getattr(values, way, None)

@@ -11,7 +11,7 @@ import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -402,7 +402,7 @@ def _numbers_in(scores: object, name: str) -> NDArray[np.float64]:
     return np.array([math.nan if x is None else float(x) for x in cleaned], dtype=np.float64)
 
 
-def _as_numbers(items: list[Any]) -> NDArray[np.float64] | None:
+def _as_numbers(items: list[object]) -> NDArray[np.float64] | None:
     """The usual case, a list of nothing but numbers, without a look at each of them."""
     try:
         array = np.asarray(items)

@@ -60,7 +60,7 @@ def labels_from_detector(
     return _verdict(detector, _as_fitted(detector, matrix, columns), len(matrix), contamination)
 
 
-def _verdict(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _verdict(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """Ask the detector in the way that suits its kind."""
     name = _name_of(detector)
     if _is_pipeline(detector):
@@ -118,7 +118,7 @@ def _from_pyod(
     return _flagged(flags, name, meaning)
 
 
-def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _from_sklearn(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """scikit-learn's convention: lower scores are more outlying, and -1 is the outlier."""
     name = _name_of(detector)
     notes: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def _from_sklearn(detector: Any, data: Any, n: int, contamination: float | None)
     return replace(labels, notes=notes + labels.notes)
 
 
-def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None) -> Verdict:
+def _from_clusters(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
     """A clusterer that leaves rows out as noise, with the label -1, says that they are outliers."""
     name = _name_of(detector)
     if not hasattr(detector, "labels_"):
@@ -180,7 +180,10 @@ def _from_clusters(detector: Any, data: Any, n: int, contamination: float | None
 
 
 def _from_function(
-    function: Callable[[Any], Any], data: NDArray[np.float64], n: int, contamination: float | None
+    function: Callable[[object], object],
+    data: NDArray[np.float64],
+    n: int,
+    contamination: float | None,
 ) -> Verdict:
     name = _name_of(function)
     result = function(data)
@@ -278,14 +281,14 @@ def _fresh_copy(detector: object) -> Any:
         return copy.deepcopy(detector)
 
 
-def _fit(fit: Callable[[Any], Any], data: object, name: str) -> Any:
+def _fit(fit: Callable[[object], object], data: object, name: str) -> Any:
     try:
         return fit(data)
     except ValueError as error:
         raise StairError(f"{name} could not be fitted on X: {error}") from error
 
 
-def _before_last_step(pipeline: Any, data: Any) -> Any:
+def _before_last_step(pipeline: Any, data: object) -> object:
     """The rows as the last step of a pipeline gets them; fitted on a copy if it is not fitted."""
     if len(pipeline.steps) == 1:
         return data
@@ -314,7 +317,7 @@ def _saw_other_rows(detector: object, data: object) -> bool:
 
 def _as_fitted(
     detector: object, matrix: NDArray[np.float64], columns: Sequence[str] | None
-) -> NDArray[np.float64] | Any:
+) -> object:
     """X with the columns that the detector was fitted on, in its order and under its names."""
     n_columns = matrix.shape[1]
     names = getattr(detector, "feature_names_in_", None)
@@ -346,7 +349,7 @@ def _as_fitted(
     return _frame(matrix[:, [place[name] for name in wanted]], wanted)
 
 
-def _frame(matrix: NDArray[np.float64], names: Sequence[str]) -> Any:
+def _frame(matrix: NDArray[np.float64], names: Sequence[str]) -> object:
     """The matrix with names where pandas can give it some: scikit-learn warns without them."""
     try:
         import pandas as pd

@@ -6,7 +6,7 @@ among them the shortest set, and the bounds of what is left are set where they r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -264,7 +264,7 @@ def _worth_most(
 class _Maker:
     """Clauses and classes as a rule set, everything counted from the rules on all rows."""
 
-    rows: Any
+    rows: object
     classes: NDArray[np.int32]
     weights: NDArray[np.float64] | None
     labels: tuple[Label, ...]
@@ -298,7 +298,7 @@ class _Maker:
                 kept.remove(k)
         return kept
 
-    def _set(self, rules: Any) -> RuleSet:
+    def _set(self, rules: Iterable[Rule]) -> RuleSet:
         totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))
         outlier = None if self.positive is None else self.labels[self.positive]
         return RuleSet(

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Integers
+from stair.data.frame import Integers, Unsigned
 from stair.rules.columns import Categories, Column, Sides
 
 # Past this many bins, neighbours with few outliers are put together.
@@ -147,7 +147,7 @@ def cells_of(
     values: NDArray[np.float64],
     is_wanted: NDArray[np.bool_],
     most_bins: int = MOST_BINS,
-    ranks: Callable[[int], NDArray[np.unsignedinteger[Any]]] | None = None,
+    ranks: Callable[[int], Unsigned] | None = None,
 ) -> Cells:
     """Bins for a table of codes (NaN where missing); `is_wanted` marks the rows to be covered.
 

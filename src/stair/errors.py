@@ -88,7 +88,7 @@ def _as_flag(found: re.Match[str]) -> str:
     return " ".join(f"{flag} {shlex.quote(str(each))}" for each in values)
 
 
-def _as_column_flags(wishes: Mapping[str, Mapping[str, Any]]) -> str:
+def _as_column_flags(wishes: Mapping[str, Mapping[str, object]]) -> str:
     """What is said of columns, each in the words of its flag."""
     return " ".join(
         f"--{what} {shlex.quote(column if value is True else f'{column}={value}')}"

@@ -76,11 +76,12 @@ def _check_directions(schema: Schema, wishes: Mapping[str, ColumnWish]) -> None:
     for name, wish in wishes.items():
         if wish.direction is None:
             continue
+        said = option("column_wishes", {name: {"direction": wish.direction}})
         own = [f for f in schema.fields if f.name == name or (f.source == name and not f.part)]
         for each in own:
             if each.kind not in ("number", "time"):
                 raise StairError(
-                    f'{option("direction", {name: wish.direction})}: "{name}" is a {each.kind}, '
+                    f'{said}: "{name}" is a {each.kind}, '
                     "and only numbers and times have a direction"
                 )
 

@@ -86,6 +86,8 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-scikit-learn", "scikit-learn", "docs/howto-scikit-learn.md"),
         Page("howto-sql", "SQL", "docs/howto-sql.md"),
         Page("howto-dbt", "dbt", "docs/howto-dbt.md"),
+        Page("howto-great-expectations", "Great Expectations", "docs/howto-great-expectations.md"),
+        Page("howto-soda", "Soda", "docs/howto-soda.md"),
         Page("exports", "Other exports", "docs/exports.md"),
         Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),

@@ -127,7 +127,14 @@ def document_of(saved: Rulebook | Any) -> dict[str, Any]:
 
 def digest_of(document: Mapping[str, Any]) -> str:
     """The rules alone, whatever was learned from where and with what."""
-    kept = {k: v for k, v in document.items() if k not in ("facts", "fields", "schema", "columns")}
+    about = (
+        "facts",
+        "fields",
+        "schema",
+        "columns",
+        "usual",
+    )  # usual: of rows in memory
+    kept = {k: v for k, v in document.items() if k not in about}
     kept["rules"] = [{k: v for k, v in r.items() if k != "evidence"} for r in document["rules"]]
     return json.dumps(kept, sort_keys=True)
 

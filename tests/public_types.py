@@ -13,6 +13,7 @@ from stair import (
     CART,
     ID3,
     Among,
+    CheckUp,
     ColumnWish,
     Dask,
     DistilledStair,
@@ -32,7 +33,9 @@ from stair import (
     Stair,
     StairError,
     Summary,
+    check,
     export,
+    learn_exceptions,
     load,
     summarize,
 )
@@ -47,6 +50,9 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(ColumnWish("up").cost, int)
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
+    assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
+    assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
+    assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)
     assert_type(rules[0].clauses, tuple[Interval | Period | Among | Mentions, ...])

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
@@ -23,7 +22,6 @@ from stair.rules.schema import Field, Schema
 # What the tools themselves would fill in, beside what is hostile to a database.
 TRAPS = ["{{ 1 }}", "{% raw %}", "{# no #}", "a:b ::c \\:d", "${PATH}", "{batch}", "%s %(a)s",
          "tab\tand\rreturn", "  two  \n   lines ", "a|b"]  # fmt: skip
-BERLIN = ZoneInfo("Europe/Berlin")
 INSTANTS = [dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC), dt.datetime(2024, 3, 31, 1, 30, 0, 7,
             tzinfo=dt.UTC), dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC), None]  # fmt: skip
 TYPES = {
@@ -39,18 +37,20 @@ TYPES = {
 def target_cases(
     draw: st.DrawFn, local: bool | None = None, names: list[str] | None = None
 ) -> Case:
-    """A case with a column of zoned times more, of which some rules speak."""
+    """A case with a column of zoned times more, of which some rules speak; few have no rule that
+    flags rows."""
     known = [*SHORT_NAMES, *TRAPS] if names is None else names
     case = draw(cases(names=known, local=local, huge=False))
     name = draw(st.sampled_from([name for name in known if name not in case.table]))
     n = len(next(iter(case.table.values())))
     column = np.empty(n, dtype=object)
     column[:] = draw(st.lists(st.sampled_from(INSTANTS), min_size=n, max_size=n))
+    zone = draw(st.sampled_from(["UTC", "+01:00", "Europe/Berlin"]))
     fields = [
         *case.fields,
-        Field("zoned", "time", name, None, "zoned", zone="Europe/Berlin"),
-        Field("zoned hour", "number", name, "hour", "zoned", zone="Europe/Berlin"),
-        Field("zoned day", "category", name, "weekday", "zoned", zone="Europe/Berlin"),
+        Field("zoned", "time", name, None, "zoned", zone=zone),
+        Field("zoned hour", "number", name, "hour", "zoned", zone=zone),
+        Field("zoned day", "category", name, "weekday", "zoned", zone=zone),
     ]
     flag, hour = draw(st.booleans()), draw(st.sampled_from([1.0, 2.0, 3.0]))
     clauses = [
@@ -62,16 +62,20 @@ def target_cases(
     for k in draw(st.sets(st.integers(0, len(rules) - 1), max_size=1)) if rules else ():
         more = draw(st.sampled_from(clauses))
         rules[k] = replace(rules[k], clauses=(*rules[k].clauses, more))
-    if not case.rules.routing and draw(st.booleans()):
-        label = draw(st.sampled_from(LABELS))
-        rules.append(Rule((draw(st.sampled_from(clauses)),), label, ((LABELS[1], 3.0),)))
+    if rules and draw(st.integers(0, 9)):
+        rules[-1] = replace(rules[-1], label=LABELS[1])
+    flags = any(rule.label == LABELS[1] for rule in rules)
+    if not case.rules.routing and (not flags or draw(st.booleans())):
+        rules.append(Rule((draw(st.sampled_from(clauses)),), LABELS[1], ((LABELS[1], 3.0),)))
     table = {**case.table, name: column}
     whole = replace(case.rules, rules=tuple(rules), schema=Schema(tuple(fields)))
     return Case(fields, table, whole)
 
 
 def drawn(n: int, local: bool | None = None, names: list[str] | None = None) -> list[Case]:
-    """So many cases, the same ones each time."""
+    """So many cases, the same ones each time; one in ten has partitions if nothing is said."""
+    if local is None:
+        return [*drawn(n - n // 10, False, names), *drawn(n // 10, True, names)]
     found: list[Case] = []
 
     @settings(

@@ -365,7 +365,8 @@ def test_the_demo_is_quick_and_leaves_its_result(tmp_path: Path) -> None:
     )
     assert first is not None
     assert second is not None
-    assert first.group() == second.group()
+    # What the counts are of is called as the file is.
+    assert first.group() == second.group().replace('"payments.csv"', '"payments"')
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -20,7 +20,15 @@ _, _, _PART = PICTURE.read_text(encoding="utf-8").partition("\n## The rooms\n")
 # The rooms in the order of the data's way: each may know those before it.
 ORDER = tuple(re.findall(r"^\| `(\w+)` \|", _PART.partition("\n## ")[0], re.M))
 # The command's own files load what they need when it is needed, so that `stair --help` is quick.
-OF_THE_COMMAND = {"cli.py", "gate.py", "doctor.py", "review/command.py", "__main__.py"}
+OF_THE_COMMAND = {
+    "cli.py",
+    "gate.py",
+    "doctor.py",
+    "operation/command.py",
+    "operation/except_command.py",
+    "review/command.py",
+    "__main__.py",
+}
 
 
 def _imports(path: Path) -> set[str]:

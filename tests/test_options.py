@@ -26,7 +26,16 @@ from stair.errors import StairError, in_the_command, option, spoken
 
 SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.
-OF_THE_COMMAND = {"cli.py", "doctor.py", "flags.py", "gate.py", "checkout.py", "review/command.py"}
+OF_THE_COMMAND = {
+    "cli.py",
+    "operation/except_command.py",
+    "doctor.py",
+    "flags.py",
+    "gate.py",
+    "checkout.py",
+    "review/command.py",
+    "operation/command.py",
+}
 OF_PYTHON = {"rules.py", "detect.py"}
 
 # What the command has no flag for.
@@ -36,7 +45,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z]")
 PARAMETERS = [
     name
     for what in (
-        stair.summarize, stair.Summary.to_html, stair.Summary.to_text, stair.Source,
+        stair.summarize, stair.learn_exceptions, stair.check, stair.Source,
+        stair.Summary.to_html, stair.Summary.to_text,
         stair.DistilledStair, stair.Stair, stair.LocalStair, stair.ID3, stair.CART,
         stair.DuckDB, stair.Dask, stair.Spark,
     )

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
     from stair.learn.wishes import ColumnWish
+    from stair.operation.check import CheckUp, check
+    from stair.operation.exceptions import learn_exceptions
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -26,6 +28,7 @@ _HOMES = {
     "CART": "estimators",
     "ColumnWish": "learn.wishes",
     "Dask": "engines.large",
+    "CheckUp": "operation.check",
     "DistilledStair": "estimators",
     "DuckDB": "engines.large",
     "Explanation": "rules.rule_set",
@@ -44,7 +47,9 @@ _HOMES = {
     "Stair": "estimators",
     "StairError": "errors",
     "Summary": "summary",
+    "check": "operation.check",
     "export": "",
+    "learn_exceptions": "operation.exceptions",
     "load": "export.json",
     "summarize": "summary",
 }
@@ -53,6 +58,7 @@ __all__ = [
     "CART",
     "ID3",
     "Among",
+    "CheckUp",
     "ColumnWish",
     "Dask",
     "DistilledStair",
@@ -72,7 +78,9 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
+    "check",
     "export",
+    "learn_exceptions",
     "load",
     "summarize",
 ]

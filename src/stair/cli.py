@@ -6,7 +6,6 @@ Exit codes: 0 done, 1 the floor was not reached (the rules are still written), 2
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,8 @@ from stair.flags import (
     WishFlags,
     in_groups,
 )
+from stair.operation.command import check
+from stair.operation.except_command import except_
 from stair.review.command import review
 
 if TYPE_CHECKING:
@@ -267,9 +268,9 @@ def apply(
             target = gate.to_write(output, "table")
             write_with(target, source, frame, applied.columns, table=table, query=query)
     if not quiet:
-        gate.say(coverage_table(saved, applied, frame.source, _width()))
+        gate.say(coverage_table(saved, applied, frame.source, gate.width()))
         if judged:
-            gate.say(agreement_table(saved, judged, _width()))
+            gate.say(agreement_table(saved, judged, gate.width()))
         for note in (*saved.notes, *applied.notes, *(judged.notes if judged else ())):
             gate.say(f" Note: {note}.")
         _tell(output)
@@ -287,7 +288,8 @@ def export(
     to: Annotated[
         str,
         typer.Option(
-            help="text, markdown, json, sql, pandas, polars, python, onnx, pmml or dbt (a folder)."
+            help="text, markdown, json, sql, pandas, polars, python, onnx, pmml, dbt (a folder), "
+            "great-expectations or soda."
         ),
     ] = "text",
     output: Annotated[
@@ -301,7 +303,8 @@ def export(
     dialect: Annotated[
         str,
         typer.Option(
-            help="duckdb, postgres, sqlite, spark, bigquery, snowflake, sqlserver or mysql.",
+            help="duckdb, postgres, sqlite, spark, bigquery, snowflake, sqlserver or mysql; pandas "
+            "for great-expectations.",
             rich_help_panel="SQL",
         ),
     ] = "duckdb",
@@ -408,11 +411,7 @@ def demo(
 
 def _show(summary: Summary, every: bool) -> None:
     colour = gate.speech().isatty() and not os.environ.get("NO_COLOR")
-    gate.say(summary.to_text(_width(), every_rule=every, colour=colour), is_shown_so=True)
-
-
-def _width() -> int:
-    return shutil.get_terminal_size((80, 24)).columns if gate.speech().isatty() else 80
+    gate.say(summary.to_text(gate.width(), every_rule=every, colour=colour), is_shown_so=True)
 
 
 def _tell(*written: Path | None) -> None:
@@ -434,6 +433,8 @@ def _saved(path: Path) -> Rulebook:
     return load(gate.to_read(path))
 
 
+app.command(name="except")(except_)
+app.command()(check)
 app.command()(review)
 app.command()(reproduce)
 app.command()(doctor)

@@ -1,9 +1,11 @@
-"""The demo's data: card payments with four planted kinds of fraud, the same on every machine."""
+"""The demo's data: card payments with planted kinds of fraud, the same on every machine; of one
+time, and month by month while fraud changes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -125,3 +127,139 @@ def payments() -> dict[str, Array]:
         "note": note,
         "flagged": flagged,
     }
+
+
+# --- month by month -------------------------------------------------------------------------------
+
+# What is planted in the months: the kinds of the demo, and one that comes later.
+GIFT_CARDS: Final = "gift cards for more than 200"
+NEW_IN_MONTH: Final = 2
+"""Since this month there are frauds with gift cards."""
+FADED_IN_MONTH: Final = 5
+"""Since this month nobody buys electronics at night with a stolen card any more."""
+N_MONTHS: Final = 12
+
+_FOREIGN = tuple(name for name in _COUNTRIES if name not in ("DE", "FR", "NL"))
+_SHOPS = (*_MERCHANTS, "gift cards")
+
+
+class Planted(NamedTuple):
+    """How many payments of a month meet a pattern of fraud, on average: those that are one, and
+    honest ones."""
+
+    fraud: float
+    honest: float = 0
+
+
+USUAL: Final[Mapping[str, Planted]] = {
+    KINDS_OF_FRAUD[0]: Planted(75, 4),
+    KINDS_OF_FRAUD[1]: Planted(60, 1),
+    KINDS_OF_FRAUD[2]: Planted(45),
+    KINDS_OF_FRAUD[3]: Planted(40, 1),
+}
+
+
+def month(
+    number: int, seed: int = 0, n: int = N_ROWS, planted: Mapping[str, Planted] | None = None
+) -> dict[str, Array]:
+    """The payments of one of twelve months of 2026, `flagged` by a detector.
+
+    In month 2 a new kind of fraud begins, with gift cards; in month 5 one of the four kinds fades
+    out. Each seed gives another twelve months of the same world. Of a month with other frauds, or
+    more honest payments that look like them, `planted` says how many there are.
+    """
+    if planted is None:
+        planted = dict(USUAL)
+        if number >= NEW_IN_MONTH:
+            planted[GIFT_CARDS] = Planted(60, 1)
+        if number >= FADED_IN_MONTH:
+            planted[KINDS_OF_FRAUD[1]] = Planted(0, 1)
+    # The old generator: its stream of numbers is frozen for all versions of numpy.
+    rng = np.random.RandomState([20260000 + number, seed])
+    table = _honest(rng, n, number)
+    free = rng.permutation(n)
+    flagged = np.zeros(n, dtype=np.int64)
+    flagged[free[:8]] = 1  # for no reason
+    free = free[8:]
+    for kind, expected in planted.items():
+        fraud, honest = rng.poisson(expected)
+        rows, free = free[: fraud + honest], free[fraud + honest :]
+        _PATTERNS[kind](rng, table, rows)
+        flagged[rows[:fraud]] = 1
+    return {**table, "flagged": flagged}
+
+
+def _honest(rng: np.random.RandomState, n: int, number: int) -> dict[str, Array]:
+    """Payments that meet no pattern of fraud, though many meet half of one."""
+
+    def choose(options: tuple[str, ...], shares: list[float] | None = None) -> Array:
+        return rng.choice(np.array(options, dtype=object), size=n, p=shares)
+
+    amount = np.minimum(np.exp(rng.normal(3.6, 1.1, n)), 3900.0)
+    amount = np.where(rng.uniform(size=n) < 0.06, rng.uniform(0.05, 1.95, n), amount)
+    hour = np.clip(np.round(rng.normal(14, 4.5, n)), 0, 23).astype(np.int64)
+    hour = np.where(rng.uniform(size=n) < 0.04, rng.randint(0, 5, n), hour)
+    country = choose(_COUNTRIES, [0.28, 0.18, 0.14, 0.1, 0.08, 0.07, 0.06, 0.04, 0.03, 0.02])
+    merchant = choose(_SHOPS)
+    device = choose((*_DEVICES, ""), [0.48, 0.18, 0.2, 0.1, 0.04])
+    device[device == ""] = None
+    openings = choose((*_OPENINGS, "refund of"), [0.155] * 6 + [0.07])
+    note = openings + " " + choose(_THINGS) + " " + choose(_ENDINGS)
+    large = (rng.uniform(size=n) < 0.08) & (device != None)  # noqa: E711
+    amount = np.where(large, rng.uniform(960, 3900, n), amount)
+    # Whatever would meet a whole pattern meets one half of it alone.
+    at_home = rng.uniform(size=n) < 0.012
+    amount = np.where(at_home, rng.uniform(4200, 9000, n), amount)
+    country[at_home] = np.array(("DE", "FR", "NL"), dtype=object)[rng.randint(0, 3, n)][at_home]
+    device[at_home & (device == None)] = "phone"  # noqa: E711
+    merchant[(hour < 5) & (merchant == "electronics")] = "restaurant"
+    amount = np.where((openings == "refund of") & (amount < 12), 12 + amount, amount)
+    no_device = device == None  # noqa: E711
+    amount = np.where(no_device, np.minimum(amount, 640.0), amount)
+    merchant[(merchant == "gift cards") & (amount > 150)] = "travel"
+    note[rng.uniform(size=n) < 0.04] = None
+    days = np.datetime64(f"2026-{number:02d}", "M")
+    last = int(((days + 1).astype("datetime64[D]") - days.astype("datetime64[D]")).astype(int))
+    paid_at = (
+        days.astype("datetime64[us]")
+        + rng.randint(0, last, n).astype("timedelta64[D]")
+        + rng.randint(0, 24 * 60, n).astype("timedelta64[m]")
+    )
+    return {
+        "id": np.array([f"M{number:02d}-{k:05d}" for k in range(n)], dtype=object),
+        "paid_at": paid_at, "amount": np.round(amount, 2), "hour": hour, "country": country,
+        "merchant": merchant, "device": device, "note": note,
+    }  # fmt: skip
+
+
+def _foreign(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+    table["amount"][rows] = np.round(rng.uniform(4200, 9000, len(rows)), 2)
+    table["country"][rows] = rng.choice(np.array(_FOREIGN, dtype=object), len(rows))
+    table["device"][rows] = "phone"
+
+
+def _night(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+    table["hour"][rows] = rng.randint(0, 5, len(rows))
+    table["merchant"][rows] = "electronics"
+
+
+def _refund(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+    things = rng.choice(np.array(_THINGS, dtype=object), len(rows))
+    table["note"][rows] = "refund of " + things + " " + _ENDINGS[0]
+    table["amount"][rows] = np.round(rng.uniform(0.05, 1.95, len(rows)), 2)
+
+
+def _no_device(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+    table["device"][rows] = None
+    table["amount"][rows] = np.round(rng.uniform(960, 3900, len(rows)), 2)
+
+
+def _gift_cards(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+    table["merchant"][rows] = "gift cards"
+    table["amount"][rows] = np.round(rng.uniform(210, 600, len(rows)), 2)
+
+
+_PATTERNS: Final = {
+    **dict(zip(KINDS_OF_FRAUD, (_foreign, _night, _refund, _no_device), strict=True)),
+    GIFT_CARDS: _gift_cards,
+}

@@ -60,6 +60,9 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "python": (".py", *_PLAIN),
     "onnx": (".onnx",),
     "pmml": (".pmml", ".xml"),
+    "great-expectations": (".json", *_PLAIN),
+    "soda": (".yml", ".yaml", *_PLAIN),
+    "junit": (".xml",),
     "review": (".db", ".sqlite", ".sqlite3"),
 }
 """The endings that suit each kind of output. A table's are known to `stair.data`."""
@@ -243,6 +246,11 @@ _IN_ASCII: Final = {
     "≤": "<=", "≥": ">=", "≠": "!=", "→": "->", "…": "...", "–": "-", "—": "-", "−": "-",
     "×": "x", "∈": "in", "·": "*", "“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ",
 }  # fmt: skip
+
+
+def width() -> int:
+    """How many characters a line has room for."""
+    return shutil.get_terminal_size((80, 24)).columns if speech().isatty() else 80
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:

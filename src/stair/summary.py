@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stair import plot
 from stair.data.source import Source
@@ -23,8 +24,9 @@ from stair.export.endings import Endings, written
 from stair.export.json import to_json
 from stair.export.text import figures_in_words, to_text
 from stair.intake import Columns, Given, Statement, take_in
+from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
-from stair.learn.kinds import kinds_of
+from stair.learn.kinds import Kind, kinds_of
 from stair.learn.known import costs_of, length_with_costs
 from stair.learn.learner import Learner, check_rules
 from stair.learn.method import Learned, Method
@@ -37,6 +39,7 @@ from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import Counted, count
 from stair.rules.groups import groups_of_matches
 from stair.rules.rule_set import RuleSet, with_usual
+from stair.rules.schema import Values
 from stair.scale.coding import Coded
 from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
@@ -193,12 +196,61 @@ def summary_of(
     check, or why there is none, says whether they hold."""
     codes, values = given.codes, given.values
     rules = with_usual(learned.rules, values, codes)
-    positive = given.verdict.positive
+    negative = given.verdict.negative
+    found = _figures(rules, values, codes, settings, negative, learned.kinds, learned.further)
+    return Summary(
+        **found,
+        method=settings["method"],
+        min_score=_floor_on_score(settings),
+        n_rows=len(given.rows),
+        n_columns=given.n_columns,
+        meaning=given.verdict.meaning,
+        source=given.source,
+        left_out=_with_never(given.left_out, settings),
+        notes=(*given.frame.notes, *given.verdict.notes),
+        settings=settings,
+        versions=library_versions(),
+        trace=learned.trace,
+        certificate=learned.certificate,
+        check=check if isinstance(check, Check) else None,
+        unchecked=check if isinstance(check, str) else "",
+        further=learned.further,
+        codebook=given.verdict.codebook,
+        _values=values,
+        _rows=given.rows,
+        _data=given.data,
+    )
+
+
+def summary_again(
+    summary: Summary, rules: RuleSet, codes: NDArray[np.int32], *notes: str
+) -> Summary:
+    """A summary with other rules and other labels of the same rows. What was found out about the
+    old ones by learning, as whether they hold, is not said of them."""
+    rules = with_usual(rules, summary._values, codes)
+    negative = rules.classes.index(rules.default) if summary.kinds else None
+    found = _figures(rules, summary._values, codes, summary.settings, negative, (), None)
+    return replace(
+        summary, **found, check=None, unchecked="the rules were changed since", further=None,
+        notes=(*summary.notes, *notes),
+    )  # fmt: skip
+
+
+def _figures(
+    rules: RuleSet,
+    values: Values,
+    codes: NDArray[np.int32],
+    settings: Mapping[str, Any],
+    negative: int | None,
+    kinds: tuple[Kind, ...],
+    further: Further | None,
+) -> dict[str, Any]:
+    """All that is counted of rules on rows, by the names of a summary's fields."""
+    positive = None if rules.positive is None else rules.classes.index(rules.positive)
     matches = rules.matches(values)
     predicted = classes_of(rules, matches.numbers)
     groups = groups_of_matches(matches, codes)
     counted = count(rules, values, codes, matches=matches)
-    kinds, negative = learned.kinds, given.verdict.negative
     if not kinds and negative is not None and settings["method"] == "distilled":
         kinds = kinds_of(counted, negative, settings["min_score"])
     if kinds:
@@ -216,41 +268,22 @@ def summary_of(
         wanted = {rules.classes.index(kind.label): str(kind.label) for kind in kinds}
     else:
         wanted = {} if positive is None else {positive: "the outliers"}
-    return Summary(
-        rules=rules,
-        evidence=evidence,
-        rest=counted.rest,
-        exceptions=counted.of_exceptions(),
-        method=settings["method"],
-        score=Score(score),
-        min_score=_floor_on_score(settings),
-        n_rows=len(given.rows),
-        n_columns=given.n_columns,
-        meaning=given.verdict.meaning,
-        source=given.source,
-        left_out=_with_never(given.left_out, settings),
-        notes=(*given.frame.notes, *given.verdict.notes),
-        settings=settings,
-        versions=library_versions(),
-        trace=learned.trace,
-        certificate=learned.certificate,
-        unexplained=int(missed.sum()),
-        check=check if isinstance(check, Check) else None,
-        unchecked=check if isinstance(check, str) else "",
-        kinds=kinds,
-        further=learned.further,
-        suspects=suspects_of(rules, evidence, values, codes, wanted),
-        frontier=frontier_of(rules, groups, wanted, learned.further),
-        codebook=given.verdict.codebook,
+    return {
+        "rules": rules,
+        "evidence": evidence,
+        "rest": counted.rest,
+        "exceptions": counted.of_exceptions(),
+        "score": Score(score),
+        "unexplained": int(missed.sum()),
+        "kinds": kinds,
+        "suspects": suspects_of(rules, evidence, values, codes, wanted),
+        "frontier": frontier_of(rules, groups, wanted, further),
         **wished_of(settings, rules, counted, is_of_kinds=bool(kinds)),
-        _values=values,
-        _rows=given.rows,
-        _data=given.data,
-        _unexplained=missed,
-        _outliers=is_outlier,
-        _codes=codes,
-        _groups=groups,
-    )
+        "_unexplained": missed,
+        "_outliers": is_outlier,
+        "_codes": codes,
+        "_groups": groups,
+    }
 
 
 def summary_of_counts(

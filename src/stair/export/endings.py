@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stair.data import atomic_write, from_object
 from stair.export.dbt import to_dbt
+from stair.export.great_expectations import to_great_expectations
 from stair.export.onnx import onnx_inputs, to_onnx
 from stair.export.pandas import pandas_labels, to_pandas
 from stair.export.pmml import to_pmml
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sentences import to_markdown, to_sentences
+from stair.export.soda import to_soda
 from stair.export.sql import to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.rule_set import RuleSet
 
@@ -77,6 +79,20 @@ class Endings:
         """The rules as a folder for dbt, as its files: a model that labels the rows of a table, and
         a test for each outlier rule."""
         return to_dbt(self.rules, folder, table, dialect)
+
+    def to_great_expectations(self, path: str | Path | None = None, dialect: str = "duckdb") -> str:
+        """The outlier rules as a suite of Great Expectations, as JSON. With the dialect "pandas" it
+        is for a frame that `to_pandas` has labelled."""
+        return written(to_great_expectations(self.rules, dialect), path)
+
+    def to_soda(
+        self,
+        table: str | Sequence[str] = "data",
+        path: str | Path | None = None,
+        dialect: str = "duckdb",
+    ) -> str:
+        """The outlier rules as checks of Soda, which count the rows that fail."""
+        return written(to_soda(self.rules, table, dialect), path)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""

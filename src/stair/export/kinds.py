@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from stair.errors import StairError, did_you_mean
+from stair.errors import StairError, did_you_mean, option
 from stair.export.json import Rulebook, to_json
 
 __all__ = ["FOLDERS", "KINDS", "SQL_FORMS", "check_kind", "export"]
@@ -23,7 +23,7 @@ _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "pmml": Rulebook.to_pmml,
 }
 KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml",
-                "dbt")  # fmt: skip
+                "dbt", "great-expectations", "soda")  # fmt: skip
 
 
 def check_kind(kind: str, form: str) -> None:
@@ -37,7 +37,12 @@ def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> s
     """Saved rules in another form; only ONNX gives bytes."""
     check_kind(kind, form)
     if kind in FOLDERS:
-        raise StairError(f"{kind} wants a folder; say where to write it with --output FOLDER")
+        folder = option("path", "FOLDER")
+        raise StairError(f"{kind} wants a folder; say where to write it with {folder}")
+    if kind == "great-expectations":
+        return saved.to_great_expectations(None, dialect)
+    if kind == "soda":
+        return saved.to_soda(table, None, dialect)
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

@@ -34,18 +34,18 @@ def to_markdown(rules: RuleSet) -> str:
     """The same as Markdown: a numbered list, with a heading for each partition."""
     lines = []
     for heading, numbered in _parts(rules):
-        lines += [f"**{_plain(heading)}**", ""] if heading else []
+        lines += [f"**{markdown(heading)}**", ""] if heading else []
         for k, rule in numbered:
-            lines.append(f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(rule.in_words())}")
+            lines.append(f"{k}. **{markdown(verdict(rules, rule))}**: {markdown(rule.in_words())}")
         lines += [""] if numbered else []
     if rules.exceptions:
         lines += ["**Exceptions**", ""]
         lines += [
-            f"{k}. **{_plain(verdict(rules, rule))}**: {_plain(rule.in_words())}"
+            f"{k}. **{markdown(verdict(rules, rule))}**: {markdown(rule.in_words())}"
             for k, rule in enumerate(rules.exceptions, start=1)
         ]
         lines += [""]
-    lines.append(f"**Everything else**: {_plain(rules.label_name(rules.default))}")
+    lines.append(f"**Everything else**: {markdown(rules.label_name(rules.default))}")
     return "\n".join(lines) + "\n"
 
 
@@ -79,7 +79,7 @@ def _count(rows: float) -> str:
     return f"{rows:,.0f}" if math.isfinite(rows) and rows == int(rows) else number_in_words(rows)
 
 
-def _plain(text: str) -> str:
+def markdown(text: str) -> str:
     """Text that Markdown shows as it is."""
     safe = one_line(text).replace("&", "&amp;").replace("<", "&lt;")
     return _MARKED.sub(r"\\\1", safe)

@@ -70,10 +70,18 @@ def to_sql_rows(
 ) -> str:
     """SELECT of the rows about which one rule, by its number from 1, decides. Later rules have no
     say in that, so they are left out."""
-    known = dialect_of(dialect)
-    query = _query(rules.with_rules(range(number)), table, known)
-    decides = f"{new_columns(rules)[1]} = {number}"
-    return _finished(f"SELECT * FROM (\n{query}\n) AS stair_rows WHERE {decides}", known)
+    known, mine = dialect_of(dialect), rules.with_rules(range(number))
+    if rules.routing:
+        decides = f"{new_columns(rules)[1]} = {number}"
+        query = f"SELECT * FROM (\n{_query(mine, table, known)}\n) AS stair_rows\nWHERE {decides}"
+    else:
+        writer = ClauseWriter(mine, known)
+        conditions, excepted = [*map(writer.rule, mine.rules)], _excepted(mine, writer)
+        decides = f"{_deciding(mine, conditions, excepted)} = {number}"
+        if number == 1 and not excepted:
+            decides = conditions[0]
+        query = f"SELECT * FROM {_name(table, known)}\nWHERE {decides}"
+    return _finished(query, known)
 
 
 def new_columns(rules: RuleSet) -> tuple[str, str]:

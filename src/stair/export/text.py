@@ -70,6 +70,22 @@ Section: TypeAlias = tuple[str, str, list[Row], list[str]]
 
 def _sections(summary: Findings, every_rule: bool) -> list[Section]:
     """Title, heading of the last column, rows and a remark of each part of the table."""
+    return [*_of_rules(summary, every_rule), *_of_exceptions(summary)]
+
+
+def _of_exceptions(summary: Findings) -> list[Section]:
+    """What exceptions take from the rules; the share is of what rules would be wrong about."""
+    if not summary.exceptions:
+        return []
+    digits = len(str(len(summary.exceptions)))
+    rows = [
+        _row(str(k).rjust(digits), each, is_falling=False)
+        for k, each in enumerate(summary.exceptions, start=1)
+    ]
+    return [("But not where …", "of mistakes", rows, [])]
+
+
+def _of_rules(summary: Findings, every_rule: bool) -> list[Section]:
     positive = summary.rules.positive
     numbered = list(enumerate(summary.evidence, start=1))
     digits = len(str(len(numbered)))
@@ -408,6 +424,8 @@ def figures_in_words(summary: Findings) -> str:
     length = f"total length {rules.total_length}"
     if summary.costly_length is not None:
         length += f" (with costs {summary.costly_length})"
+    if more := len(rules.exceptions):
+        bounds += f", {more} exception{'s' * (more != 1)}"
     return f"{n} rule{'s' * (n != 1)}, {length}, {bounds}, {score}"
 
 

@@ -54,8 +54,10 @@ class Learner:
         values: Values,
         codes: NDArray[np.int32],
         weights: NDArray[np.int64] | None = None,
+        decided: NDArray[np.int32] | None = None,
     ) -> Learned:
-        """Rules that tell all classes apart."""
+        """Rules that tell all classes apart; where there are rules already, `decided` is the class
+        that they give each row, −1 where they leave it open, and these are in addition to them."""
         method = self.method
         table = encode(
             self.schema, values, codes, lists=method.lists,
@@ -68,6 +70,7 @@ class Learner:
             as_floats,
             say=self.say,
             is_check=self.is_check,
+            decided=decided,
         )
         return method.learn(table, codes, task)
 

@@ -102,6 +102,7 @@ class Task:
     is_repeated: bool = False  # whether weights are how often each row is there
     say: Progress = quiet
     is_check: bool = False  # whether they only show if rules like them hold, and are soon gone
+    decided: NDArray[np.int32] | None = None  # the class that other rules give each row, or −1
 
 
 @dataclass(eq=False)

@@ -103,6 +103,11 @@ class DistilledMethod(Method):
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning")
         wish = self.wish_of_one
+        if task.decided is not None and wish:
+            raise StairError(
+                f"{wish} is about all rules together, and here rules are added to others; leave it "
+                "out"
+            )
         if task.positive is None and wish:
             raise StairError(
                 f"{wish} is about one kind of outlier, but there are several "
@@ -127,6 +132,7 @@ class DistilledMethod(Method):
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
+            decided=task.decided,
             say=task.say,
         )
         certificate = Certificate(

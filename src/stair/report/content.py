@@ -73,6 +73,18 @@ class Rest:
 
 
 @dataclass(frozen=True, slots=True)
+class ExceptionView:
+    """An exception: the rows that it takes from the rules, those of them that are no outliers, and
+    the part that these are of all that rules would be wrong about."""
+
+    number: int
+    text: str
+    rows: int
+    hits: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class KindView:
     """One kind of outlier of several."""
 
@@ -162,6 +174,7 @@ class Report:
     remarks: Remarks
     kinds: tuple[KindView, ...]
     n_mistaken: int  # outliers that are taken for another kind
+    exceptions: tuple[ExceptionView, ...]
     frontier: tuple[tuple[int, float], ...]  # total length and score
     chosen: tuple[int, float] | None  # where the rules are on the frontier
 

@@ -26,6 +26,7 @@ from stair.report.cells import cell, shortened
 from stair.report.content import (
     ClauseView,
     Examples,
+    ExceptionView,
     KindView,
     Missed,
     PartitionView,
@@ -119,6 +120,12 @@ def report_of(summary: Findings, examples: int = 0) -> Report:
         remarks=remarks_of(summary),
         kinds=_kinds(summary),
         n_mistaken=_mistaken(summary, coverage),
+        exceptions=tuple(
+            ExceptionView(
+                k, shortened(each.rule.in_words(), LONGEST_TEXT), each.rows, each.hits, each.share
+            )
+            for k, each in enumerate(summary.exceptions[:MOST_LISTED], start=1)
+        ),
         frontier=summary.frontier,
         chosen=on_the_frontier(summary),
     )

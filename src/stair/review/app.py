@@ -58,6 +58,10 @@ def make_app(desk: Desk, *, most_upload: int = MOST_UPLOADED) -> Starlette:
         ("/relearn", "POST", page.relearn),
         ("/job", "GET", page.job),
         ("/job/stop", "POST", page.stop_job),
+        ("/exceptions", "GET", page.exceptions),
+        ("/exceptions", "POST", page.take_exceptions),
+        ("/exceptions/find", "POST", page.find_exceptions),
+        ("/exceptions/remove", "POST", page.remove_exception),
         ("/take", "GET", page.take),
         ("/take/rows.{kind}", "GET", page.take_rows),
         ("/take/rules", "GET", page.take_rules),
@@ -415,7 +419,47 @@ class _Page:
             )
             found["revision"], found["said"] = now.revision.event, pages.done(now, job)
             found["first"] = group.key if group else ""
+            if job is not None and job.kind == "exceptions":
+                found["panel"] = "/exceptions"
         return found
+
+    # --- exceptions ---------------------------------------------------------------------------
+
+    def exceptions(self, _request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return _html(pages.excepting(review, now))
+
+    def find_exceptions(self, _request: Request, _form: Form) -> Response:
+        """In the background; how it ended brings the page to what was found."""
+        review, now = self._review()
+        if not pages.alarms_of(review, now).left:
+            raise StairError(
+                "there is no false alarm that a rule calls an outlier; judge one first"
+            )
+        job = self.desk.jobs.start(
+            "Looking for exceptions", review.find_exceptions, kind="exceptions"
+        )
+        return self._job(job)
+
+    def take_exceptions(self, request: Request, _form: Form) -> Response:
+        review = self._open()
+        with review.store.writing():
+            review.take_exceptions(_who(request))
+            now = self._now(review)
+        return self._excepted(review, now, "The exceptions are in use.")
+
+    def remove_exception(self, request: Request, form: Form) -> Response:
+        review = self._open()
+        with review.store.writing():
+            number = whole(form.get("number", ""), "number")
+            review.remove_exception(_who(request), number)
+            now = self._now(review)
+        return self._excepted(review, now, "The exception was taken away.")
+
+    def _excepted(self, review: Review, now: Now, said: str) -> Response:
+        trigger = json.dumps({"stair-said": said})
+        text = pages.excepting(review, now) + self._side(review, now, "", oob=True)
+        return _html(text, HX_Trigger=trigger)
 
     # --- take away ----------------------------------------------------------------------------
 

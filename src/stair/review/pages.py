@@ -15,7 +15,9 @@ from stair.export.text import (
     percent,
     score_in_words,
 )
+from stair.learn.exceptions import Wanted
 from stair.learn.methods import METHODS
+from stair.operation.exceptions import in_words as exceptions_in_words
 from stair.report import clean, draw, environment, words
 from stair.report.remarks import Remarks, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
@@ -24,7 +26,7 @@ from stair.review.jobs import Job
 from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
-from stair.review.session import Review
+from stair.review.session import Review, called_wrong
 from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
@@ -35,6 +37,7 @@ CAUSES: Final = {
     "relearned": "learned again from the verdicts",
     "edited": "edited by hand",
     "loaded": "loaded from a file",
+    "excepted": "with other exceptions",
 }
 
 
@@ -73,6 +76,16 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
+class Excepting:
+    """An exception, with the rows that it takes from the rules and what these are by the labels."""
+
+    number: int
+    text: str
+    rows: int
+    precision: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """The list of rules and how far the person is."""
 
@@ -87,6 +100,8 @@ class Side:
     other_data: int
     revision: int
     told: Remarks
+    exceptions: tuple[Excepting, ...]
+    alarms: Alarms
 
     @property
     def parts(self) -> list[tuple[str, list[Item]]]:
@@ -113,7 +128,46 @@ def side_of(review: Review, now: Now) -> Side:
         other_data=review.store.other_data(),
         revision=revision.event,
         told=revision.told if revision.has_verdict else Remarks(),
+        exceptions=exceptions_of(revision),
+        alarms=alarms_of(review, now),
     )
+
+
+def exceptions_of(revision: Revision) -> tuple[Excepting, ...]:
+    """The exceptions to the present rules."""
+    return tuple(
+        Excepting(
+            k, each.rule.in_words(), each.rows, each.precision if revision.has_verdict else None
+        )
+        for k, each in enumerate(revision.summary.exceptions, start=1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """Rows that were called false alarms and that rules cover, and those of them that no exception
+    takes."""
+
+    rows: int = 0
+    left: int = 0
+
+    @property
+    def wants(self) -> bool:
+        """Whether exceptions cover less of them than they should."""
+        return self.left > (1 - Wanted().min_share) * self.rows
+
+
+def alarms_of(review: Review, now: Now) -> Alarms:
+    """What was called a false alarm, beside the rules."""
+    rules = now.revision.summary.rules
+    if not now.revision.finds_outliers or rules.default == rules.positive:
+        return Alarms()
+    wrong = np.flatnonzero(called_wrong(now)[review.given.rows])
+    if not len(wrong):
+        return Alarms()
+    matches = rules.matches(review.given.values.take(wrong))
+    gives_way = np.append(rules.gives_way, False)
+    return Alarms(int(gives_way[matches.would_be].sum()), int(gives_way[matches.numbers].sum()))
 
 
 def _item(now: Now, group: Group) -> Item:
@@ -234,6 +288,7 @@ def panel(review: Review, now: Now, group: Group) -> str:
     keys = [each.key for each in revision.groups]
     at = keys.index(group.key) if group.key in keys else -1
     shown = present if present is not None and present.number is not None else None
+    n_excepted = revision.taken[shown.number] if shown else 0  # type: ignore[index]
     extra = len(group.rows) - revision.summary.evidence[shown.number].rows if shown else 0  # type: ignore[index]
     return render(
         "panel.html",
@@ -246,7 +301,8 @@ def panel(review: Review, now: Now, group: Group) -> str:
         names=names_of(revision.finds_outliers),
         n_judged=len(judged),
         is_edited=group.key in revision.edited,
-        n_left_out=extra,
+        n_left_out=extra - n_excepted,
+        n_excepted=n_excepted,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
         item=_item(now, group),
@@ -361,6 +417,24 @@ def preview(revision: Revision, group: Group, changed: Summary) -> Preview:
     return Preview(new.rule.in_words(), text + ".")
 
 
+def excepting(review: Review, now: Now) -> str:
+    """The exceptions in use, and those that were found for the verdicts so far."""
+    revision, proposal = now.revision, review.proposal
+    present = proposal if proposal is not None and proposal.last == now.state.last else None
+    rules = revision.summary.rules
+    return render(
+        "except.html",
+        review=review,
+        exceptions=exceptions_of(revision),
+        alarms=alarms_of(review, now),
+        proposal=present,
+        found=None if present is None else present.found,
+        sentence="" if present is None else exceptions_in_words(present.found, present.wanted),
+        name=rules.label_name(rules.default),
+        names=names_of(revision.finds_outliers),
+    )
+
+
 def taking(review: Review, now: Now) -> str:
     judged = now.judged
     accepted = accepted_rules(now)
@@ -370,6 +444,7 @@ def taking(review: Review, now: Now) -> str:
         n_rows=review.given.frame.n_rows,
         n_judged=judged.n_rows,
         n_accepted=len(accepted),
+        n_exceptions=len(now.revision.summary.rules.exceptions),
         kinds=KINDS,
         dialects=tuple(DIALECTS),
         effort=effort(now),

@@ -109,6 +109,8 @@ class Revision:
             f"{counted(len(rules), 'rule')}, total length {rules.total_length:,}, "
             f"{counted(rules.n_bounds, 'bound')}"
         )
+        if rules.exceptions:
+            text += f", {counted(len(rules.exceptions), 'exception')}"
         if not self.has_verdict:
             return text
         if summary.kinds:
@@ -120,6 +122,16 @@ class Revision:
         if summary.floor_reached:
             return text
         return f"{text}: the floor of {floor_in_words(summary.min_score)} is not reached"
+
+    @cached_property
+    def taken(self) -> list[int]:
+        """How many rows exceptions take from each rule."""
+        summary = self.summary
+        if not summary.rules.exceptions:
+            return [0] * len(summary.rules)
+        matches = summary.rules.matches(summary._values)
+        found: list[int] = (matches.covered & ~matches.applies).sum(axis=0).tolist()
+        return found
 
     def view(self, group: Group) -> RuleView:
         assert group.number is not None

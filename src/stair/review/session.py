@@ -10,7 +10,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -20,12 +20,14 @@ from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, from_json, to_json
 from stair.intake import Given
+from stair.learn.exceptions import Excepted, Wanted, learn_exceptions
 from stair.learn.learner import check_rules
 from stair.learn.method import Learned
 from stair.review.database import damaged
 from stair.review.identity import fingerprint_of_rows, identity_of_group
 from stair.review.jobs import Say
 from stair.review.judged import (
+    INLIER,
     Judged,
     Said,
     are_outliers,
@@ -49,7 +51,17 @@ from stair.summary import Summary, summary_of
 
 KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting
 CHANGED: Final = "a rule was changed by hand"  # so nobody knows if the rules hold
+EXCEPTED: Final = "the rules have exceptions by hand"  # the same
 FLOORS: Final = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)  # of the frontier
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """Exceptions that were found for the verdicts up to an event, and are not in use yet."""
+
+    last: int
+    wanted: Wanted
+    found: Excepted
 
 
 class Review:
@@ -61,6 +73,7 @@ class Review:
         self.rows = Rows(given.frame)
         self.has_verdict = has_verdict
         self.frontier: Frontier | None = None
+        self.proposal: Proposal | None = None
         self._lock = threading.RLock()
         # By the whole event: the number of one that did not come to the disk is given again.
         self._revisions: dict[Event, Revision] = {}
@@ -197,7 +210,7 @@ class Review:
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
-        covered = matched = rules.matches(given.values).applies
+        covered = matched = rules.covers(given.values)
         if given.verdict.negative is not None:  # a row is of one kind: that of the first rule
             matched = first_covering(covered)[:, None] == np.arange(len(rules))
         groups: list[Group] = []
@@ -388,11 +401,54 @@ class Review:
         old = rules.rules[number]
         changed = replace(rules, rules=(*rules.rules[:number], Rule(clauses, old.label, old.counts),
                                         *rules.rules[number + 1 :]))  # fmt: skip
-        covered = changed.covers(given.values)[:, number]
+        covered = changed.matches(given.values).applies[:, number]
         counts = np.bincount(given.codes[covered], minlength=len(rules.classes))
         rule = Rule(clauses, old.label, tuple(zip(rules.classes, counts.tolist(), strict=True)))
         changed = replace(changed, rules=(*rules.rules[:number], rule, *rules.rules[number + 1 :]))
         return with_own_scores(changed, given)
+
+    # --- exceptions ---------------------------------------------------------------------------
+
+    def find_exceptions(self, say: Say) -> None:
+        """Exceptions for what was called a false alarm. Outliers are what the verdicts leave of
+        them: those that nobody judged stay what the detector says."""
+        now = self.now()
+        assert now is not None
+        verdict, rows = self.given.verdict, self.given.rows
+        wrong, stays = called_wrong(now), are_outliers(verdict, now.judged.codes)
+        wanted = Wanted(seed=int(now.revision.settings.get("random_state") or 0))
+        rules = now.revision.summary.rules
+        values = self.given.values
+        found = learn_exceptions(rules, values, wrong[rows], stays[rows], wanted, say)
+        self.proposal = Proposal(now.state.last, wanted, found)
+
+    def take_exceptions(self, who: str) -> None:
+        """The exceptions that were found, in use from now on."""
+        now, proposal = self.now(), self.proposal
+        if now is None or proposal is None or proposal.last != now.state.last:
+            raise StairError("the verdicts have changed since; look for exceptions again")
+        self._except(who, now, proposal.found.rules.exceptions)
+
+    def remove_exception(self, who: str, number: int) -> None:
+        """The rules without one of their exceptions, by its number from 1."""
+        now = self.now()
+        exceptions = () if now is None else now.revision.summary.rules.exceptions
+        if now is None or not 1 <= number <= len(exceptions):
+            raise StairError("there is no such exception any more; load the page again")
+        self._except(who, now, (*exceptions[: number - 1], *exceptions[number:]))
+
+    def _except(self, who: str, now: Now, exceptions: Sequence[Rule]) -> None:
+        """The present rules with these exceptions, counted by the labels as reviewed."""
+        given = self._relabelled(now.state.last)
+        _check_classes(given)
+        rules = now.revision.summary.rules.with_exceptions(exceptions)
+        rules = with_own_scores(count(rules, given.values, given.codes).recounted, given)
+        summary = summary_of(given, Learned(rules, ()), now.revision.settings, EXCEPTED)
+        assert now.state.rule_set is not None
+        request = self._payload(now.state.rule_set)["request"]
+        edits = now.revision.edits
+        self._put(who, "excepted", request, summary, given, now.state.last, edits)
+        self.proposal = None
 
     def _put_learned(
         self, who: str, cause: str, request: Document, summary: Summary, given: Given,
@@ -410,12 +466,25 @@ class Review:
                 number = said.index(before)
                 said[number], document["rules"][number] = after, edit["after"]
                 changed.append(number)
-        if changed:
-            rules = from_json(json.dumps(document), "the review").rules
-            for number in changed:
-                rules = self._recounted(rules, number, rules.rules[number].clauses, given)
-            summary = summary_of(given, Learned(rules, ()), summary.settings, CHANGED)
+        rules = from_json(json.dumps(document), "the review").rules if changed else summary.rules
+        for number in changed:
+            rules = self._recounted(rules, number, rules.rules[number].clauses, given)
+        if kept := self._still_taking(rules, given):
+            rules = count(rules.with_exceptions(kept), given.values, given.codes).recounted
+        if changed or kept:
+            why = CHANGED if changed else EXCEPTED
+            summary = summary_of(given, Learned(rules, ()), summary.settings, why)
         return self._put(who, cause, request, summary, given, learned_from, edits)
+
+    def _still_taking(self, rules: RuleSet, given: Given) -> list[Rule]:
+        """The exceptions in use that take a row from new rules too: those have none of their own,
+        unless they are from a file."""
+        now = self.now()
+        if now is None or rules.exceptions or rules.default == rules.positive:
+            return []
+        present = now.revision.summary.rules.exceptions
+        lifted = rules.with_exceptions(present).matches(given.values).lifted.any(axis=0)
+        return [present[k] for k in np.flatnonzero(lifted)]
 
     def _put(
         self, who: str, cause: str, request: Document, summary: Summary, given: Given,
@@ -456,6 +525,12 @@ class Review:
             points.append((floor, summary.rules.total_length, summary.score))
             is_whole = number == len(FLOORS)
             self.frontier = Frontier(method, longest, tuple(points), is_whole)
+
+
+def called_wrong(now: Now) -> NDArray[np.bool_]:
+    """The rows of the table that were called false alarms."""
+    wrong: NDArray[np.bool_] = now.judged.marks == INLIER
+    return wrong
 
 
 def _by_id(event: Event) -> int:

@@ -24,10 +24,13 @@ from stair.review import pages
 from stair.review.judged import WORDS
 from stair.review.revision import Now
 from stair.review.session import Review, with_own_scores
+from stair.rules.counted import count
+from stair.rules.match import first_covering
 from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
-                  "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml"}  # fmt: skip
+                  "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml",
+                  "great-expectations": "json", "soda": "yml"}  # fmt: skip
 FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.A)
 MOST_DETAILED: Final = 60  # rules of the report that have histograms
@@ -44,14 +47,16 @@ def labelled(review: Review, now: Now, *, is_text: bool = False) -> dict[str, Ar
     names = np.array([rules.label_name(c) for c in given.verdict.classes] + [None], dtype=object)
     matched = np.full(n_rows, None, dtype=object)
     texts = np.array([str(rule) for rule in rules] + [None], dtype=object)
-    matched[given.rows] = texts[rules.assign(given.values)]
+    matches = rules.matches(given.values)
+    matched[given.rows] = texts[matches.numbers]
     words = np.array([None, *WORDS[1:]], dtype=object)
-    own = {
-        "stair_label": names[given.verdict.codes],
-        "stair_rule": matched,
-        "stair_review": words[judged.marks],
-        "stair_note": review.notes(now),
-    }
+    own = {"stair_label": names[given.verdict.codes], "stair_rule": matched}
+    if rules.exceptions:
+        taking = np.array([*map(str, rules.exceptions), None], dtype=object)
+        excepted = np.full(n_rows, None, dtype=object)
+        excepted[given.rows] = taking[first_covering(matches.lifted)]
+        own["stair_exception"] = excepted
+    own |= {"stair_review": words[judged.marks], "stair_note": review.notes(now)}
     table = dict(given.frame.columns)
     for name, values in own.items():
         while name in table:
@@ -95,6 +100,8 @@ def accepted(review: Review, now: Now) -> Rulebook:
         raise StairError("no rule is accepted yet; judge one as true outliers first")
     rules = now.revision.summary.rules.with_rules(places)
     given = review.given.relabelled(now.judged.codes[review.given.rows], "labels as reviewed")
+    if rules.exceptions:  # what they take is counted against the same labels
+        rules = count(rules, given.values, given.codes).recounted
     rules = with_own_scores(rules, given)
     summary = summary_of(given, Learned(rules, ()), now.revision.settings)
     return from_json(to_json(summary), "the review")

@@ -37,11 +37,11 @@ def predicted_labels(rules: RuleSet, codebook: Codebook | None, new: object) -> 
     names = None if codebook is None else codebook.names
     listed = list(rules.classes if names is None else names)
     is_mixed = len(set(map(type, listed))) > 1
-    places = predicted_classes(rules, rules.read(_rows(rules, new)))
+    places = predicted_classes(rules, rules.read(rows_given(rules, new)))
     return np.array(listed, dtype=object if is_mixed else None)[places]
 
 
-def _rows(rules: RuleSet, new: Any) -> object:
+def rows_given(rules: RuleSet, new: Any) -> object:
     """New rows: those of a file, and those of an array by the names of its columns."""
     columns = rules.schema.columns
     if isinstance(new, str | Path):
@@ -78,7 +78,7 @@ def score_on(
     rules: RuleSet, codebook: Codebook | None, kinds: Sequence[Label], new: object, y: object
 ) -> Scores:
     """The score on new rows, whose labels are an array or the name of a column."""
-    table, name = _rows(rules, new), "y"
+    table, name = rows_given(rules, new), "y"
     if isinstance(y, str):
         frame, name = from_object(table), y
         if y not in frame.columns:

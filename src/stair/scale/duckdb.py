@@ -91,11 +91,11 @@ class FileRows:
 
     def __init__(self, stream: Stream, say: Progress) -> None:
         self.names, self.source, self.notes = stream.names, stream.source, stream.notes
-        self._stream, self._say = stream, say
+        self.stream, self._say = stream, say
 
     def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
         found, first = asked.fresh(), 0
-        for batch in told_batches(self._stream, columns, what, self._say):
+        for batch in told_batches(self.stream, columns, what, self._say):
             found.add(batch, first)
             first += batch.n_rows
         return found

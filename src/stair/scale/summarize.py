@@ -229,33 +229,38 @@ def _by_level(
 
 
 @contextmanager
+def opened_rows(
+    data: Any, engine: LargeEngine, table: str | None, query: str | None, say: Progress
+) -> Iterator[Rows]:
+    """All rows, wherever they are."""
+    if isinstance(engine, Dask):
+        with connected(engine.client) as cluster:
+            yield FrameRows(*open_frame(data), cluster, say)
+        return
+    if not isinstance(engine, DuckDB):
+        yield SparkRows(open_spark(data), say)
+        return
+    _check_files(data)
+    memory = _for_duckdb(engine.bytes_of_memory)
+    with (
+        spill_folder(engine.work) as folder,
+        open_stream(data, table=table, query=query, memory=memory, spill=folder) as stream,
+    ):
+        yield FileRows(stream, say)
+
+
+@contextmanager
 def _opened(
     data: Any, engine: LargeEngine, options: Options, say: Progress
 ) -> Iterator[tuple[Rows, int]]:
     """All rows, and how many of them may be held to learn from."""
-    if isinstance(engine, Dask):
-        with connected(engine.client) as cluster:
-            yield FrameRows(*open_frame(data), cluster, say), engine.sample
-        return
-    if not isinstance(engine, DuckDB):
-        yield SparkRows(open_spark(data), say), engine.sample
-        return
-    _check_files(data)
-    memory = engine.bytes_of_memory
-    with (
-        spill_folder(engine.work) as folder,
-        open_stream(
-            data,
-            table=options.table,
-            query=options.query,
-            memory=_for_duckdb(memory),
-            spill=folder,
-        ) as stream,
-    ):
-        wanted = options.wanted(stream.names, stream.source)
-        most = min(engine.sample, rows_that_fit(memory, len(wanted)))
-        check_room(memory, stream, wanted, sample=most)
-        yield FileRows(stream, say), most
+    with opened_rows(data, engine, options.table, options.query, say) as rows:
+        most = engine.sample
+        if isinstance(rows, FileRows) and isinstance(engine, DuckDB):
+            wanted = options.wanted(rows.names, rows.source)
+            most = min(most, rows_that_fit(engine.bytes_of_memory, len(wanted)))
+            check_room(engine.bytes_of_memory, rows.stream, wanted, sample=most)
+        yield rows, most
 
 
 def _check_files(data: object) -> None:

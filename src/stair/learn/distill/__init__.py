@@ -88,6 +88,7 @@ def distill(
     effort: Effort = "normal",
     time_limit: float | None = None,
     seed: int = 0,
+    decided: NDArray[np.int32] | None = None,
     say: Callable[[str], object] = lambda _: None,
     wishes: Wishes | None = None,
 ) -> Distilled:
@@ -96,12 +97,26 @@ def distill(
     `rows` is the same table as rules read it: an array, or columns by feature name. `repeated` says
     that weights are how often each row is there, and that each time counts as one outlier more.
     With wishes beyond it, the floor on F1 only says where the search begins.
+    Where there are rules already, `decided` is the class that they give each row, −1 for rows that
+    they leave open: then these are the shortest additional rules, to which decided rows are worth
+    nothing, and the score is that of all rules.
     """
     wishes = wishes or Wishes(min_score, length=max_total_length)
     clock = Clock(time_limit, say)
     max_rule_length = min(max_rule_length, max(len(columns), PLENTY))
     totals = np.bincount(labels, weights, len(classes))
     default = int(totals.argmax()) if positive is None else 1 - positive
+    whole_rows = _Table(rows, labels, weights, decided)
+    settled: NDArray[np.int64] | None = None
+    read = _reader(columns, rows)
+    if decided is not None:
+        assert positive is not None and weights is None
+        settled = _settled(decided, labels, positive)
+        is_open = np.flatnonzero(decided < 0)
+        values, labels, read = values[is_open], labels[is_open], _of_rows(read, is_open)
+        if not (labels == positive).any():
+            nothing = _Maker(whole_rows, classes, schema, positive, default, (positive,))(())
+            return Distilled(*nothing, 0, 0, 1, relaxed=False, cut_short=False)
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
     cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
     cells = _with_costs(cells)
@@ -127,6 +142,7 @@ def distill(
         times = np.zeros(len(first), dtype=np.int64)
         np.add.at(times, places, np.minimum(weights, MOST_TIMES).astype(np.int64))
     wanted = int(times[labels[first] != default].sum())
+    wanted += 0 if settled is None else int(settled[positive].sum())
     least = usual = least_outliers(min_outliers, wanted)
     first_chosen: Chosen | None = None
     while True:
@@ -134,11 +150,15 @@ def distill(
             replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
             default=default, positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, min_outliers=least, times=times, wishes=wishes,
+            settled=settled,
         )  # fmt: skip
-        chosen = shortest_set(
-            problem, grown, effort=effort, max_total_length=max_total_length,
-            clock=clock, seed=seed, wants_most=wishes.wants_most,
-        )  # fmt: skip
+        if settled is not None and problem.floor < 0:  # the other rules are enough
+            chosen = Chosen([], is_enough=True)
+        else:
+            chosen = shortest_set(
+                problem, grown, effort=effort, max_total_length=max_total_length,
+                clock=clock, seed=seed, wants_most=wishes.wants_most,
+            )  # fmt: skip
         first_chosen = first_chosen or chosen
         is_limited = max_total_length is not None and wishes.is_plain
         if chosen.is_enough or min_outliers is not None or is_limited:
@@ -147,8 +167,7 @@ def distill(
             least, chosen = usual, first_chosen
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
-    read = _reader(columns, rows)
-    make = _Maker(rows, labels, weights, classes, schema, positive, default, problem.labels)
+    make = _Maker(whole_rows, classes, schema, positive, default, problem.labels)
 
     def polished(*, is_wide: bool) -> list[tuple[int, tuple[Clause, ...]]]:
         found = []
@@ -239,6 +258,21 @@ def _reader(columns: Sequence[Column], rows: Any) -> Reader:
     return lambda name: rows[:, place[name]]
 
 
+def _of_rows(read: Reader, rows: NDArray[np.intp]) -> Reader:
+    """The same for some of the rows."""
+    return lambda name: read(name)[rows]
+
+
+def _settled(
+    decided: NDArray[np.int32], labels: NDArray[np.int32], positive: int
+) -> NDArray[np.int64]:
+    """The decided rows of each class: those that are called outliers in the second column."""
+    found = np.zeros((2, 2), dtype=np.int64)
+    rows = decided >= 0
+    np.add.at(found, (labels[rows], (decided[rows] == positive).astype(np.intp)), 1)
+    return found
+
+
 def _steps_to(growth: Growth, scores: Sequence[float]) -> list[int]:
     """After how many steps each of these scores was reached; all steps where it was not."""
     seen = np.maximum.accumulate([step.score for step in growth.steps] or [0.0])
@@ -261,22 +295,29 @@ def _worth_most(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Maker:
-    """Clauses and classes as a rule set, everything counted from the rules on all rows."""
+class _Table:
+    """All rows: as rules read them, their classes and weights, and what other rules decide."""
 
     rows: object
     classes: NDArray[np.int32]
     weights: NDArray[np.float64] | None
+    decided: NDArray[np.int32] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Maker:
+    """Clauses and classes as a rule set, everything counted from the rules on all rows."""
+
+    table: _Table
     labels: tuple[Label, ...]
     schema: Schema
     positive: int | None
     default: int
     order: tuple[int, ...]  # where rules overlap, the first class wins
-    times: NDArray[np.int64] | None = None  # how many rows each of them stands for
 
     def __call__(self, found: Sequence[tuple[int, tuple[Clause, ...]]]) -> tuple[RuleSet, float]:
         bare = self._set(Rule(clauses, self.labels[k]) for k, clauses in dict.fromkeys(found))
-        covered = bare.covers(self.rows)
+        covered = bare.covers(self.table.rows)
         kept = self._that_add(bare.rules, covered)
         bare, covered = self._set(bare.rules[k] for k in kept), covered[:, kept]
         rules = [
@@ -299,32 +340,30 @@ class _Maker:
         return kept
 
     def _set(self, rules: Iterable[Rule]) -> RuleSet:
-        totals = self._counts(np.ones(len(self.classes), dtype=np.bool_))
+        totals = self._counts(np.ones(len(self.table.classes), dtype=np.bool_))
         outlier = None if self.positive is None else self.labels[self.positive]
         return RuleSet(
             tuple(rules), self.labels, self.schema, self.labels[self.default], totals, outlier
         )
 
     def _counts(self, rows: NDArray[np.bool_]) -> tuple[float, ...]:
-        weights = None if self.weights is None else self.weights[rows]
-        counts = np.bincount(self.classes[rows], weights, len(self.labels))
+        weights = None if self.table.weights is None else self.table.weights[rows]
+        counts = np.bincount(self.table.classes[rows], weights, len(self.labels))
         return tuple(map(float, counts))
 
     def explained(self, rules: RuleSet) -> float:
-        """The outliers (or their weight) that some rule covers."""
+        """The outliers (or their weight) that are called so."""
         assert self.positive is not None
-        return self._counts(rules.assign(self.rows) >= 0)[self.positive]
+        return self._counts(self._predicted(rules) == self.positive)[self.positive]
 
     def outcomes(
         self, rules: RuleSet, wishes: Wishes, costs: Mapping[str, int]
     ) -> tuple[Outcome, ...]:
         """What became of the wishes, by the finished rules on all rows."""
         assert self.positive is not None
-        inside = rules.assign(self.rows) >= 0
+        inside = self._predicted(rules) == self.positive
         counts = self._counts(inside)
-        hits = counts[self.positive]
-        alerts = int(inside.sum()) if self.times is None else int(self.times[inside].sum())
-        n_rows = len(inside) if self.times is None else int(self.times.sum())
+        hits, alerts, n_rows = counts[self.positive], int(inside.sum()), len(inside)
         found = Found(
             hits, sum(counts) - hits, alerts, rules.totals[self.positive], n_rows,
             tuple(rule.precision for rule in rules), length_with_costs(rules, costs), len(rules),
@@ -332,11 +371,17 @@ class _Maker:
         return wishes.outcomes(found)
 
     def _score(self, rules: RuleSet) -> float:
-        place = {label: k for k, label in enumerate(self.labels)}
-        named = [place[rule.label] for rule in rules.rules] + [self.default]
-        predicted = np.array(named)[rules.assign(self.rows)]
+        predicted = self._predicted(rules)
         if self.positive is None:
-            right = self._counts(predicted == self.classes)
+            right = self._counts(predicted == self.table.classes)
             return sum(right) / sum(rules.totals)
         called = self._counts(predicted == self.positive)
         return f1(called[self.positive], sum(called), rules.totals[self.positive])
+
+    def _predicted(self, rules: RuleSet) -> NDArray[np.intp]:
+        """The class of each row by these rules, where no other rule has decided."""
+        place = {label: k for k, label in enumerate(self.labels)}
+        named = [place[rule.label] for rule in rules.rules] + [self.default]
+        predicted: NDArray[np.intp] = np.array(named)[rules.assign(self.table.rows)]
+        decided = self.table.decided
+        return predicted if decided is None else np.where(decided < 0, predicted, decided)

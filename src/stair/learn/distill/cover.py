@@ -103,10 +103,16 @@ def problem_of(
     min_outliers: int,
     times: NDArray[np.int64] | None = None,
     wishes: Wishes | None = None,
+    settled: NDArray[np.int64] | None = None,
 ) -> Problem:
-    """F1 of the class `positive`, or accuracy where there is none, as worths and a floor."""
+    """F1 of the class `positive`, or accuracy where there is none, as worths and a floor.
+
+    Other rules may have decided about rows that are not here: `settled` are those of each class,
+    called outliers in the second column and not in the first. They count for the floor.
+    """
     whole = np.ones(len(classes), dtype=np.int64) if weights is None else weights
-    whole = whole // np.gcd.reduce(whole)  # a thousand times the weight for all says nothing
+    if settled is None:
+        whole = whole // np.gcd.reduce(whole)  # a thousand times the weight for all says nothing
     excess = int(whole.sum()) // LARGEST_TOTAL
     if excess:
         whole = np.maximum(whole // (excess + 1), 1)
@@ -124,6 +130,9 @@ def problem_of(
         worth[:, 0] = -int(floor * scale)
         worth[positive, 0] = int((2 - floor) * scale)
         needed = floor * scale * int(totals[positive])
+        if settled is not None:
+            needed += floor * scale * int(settled[positive].sum())
+            needed -= int((worth[:, 0] * settled[:, 1]).sum())
     if floor == 1:
         needed -= 1  # nothing is above a perfect score
     if times is None:

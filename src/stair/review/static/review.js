@@ -247,7 +247,7 @@
 
   // --- work that takes a while ---
   document.body.addEventListener("stair-ended", (event) => {
-    const { error, revision, first, said } = event.detail;
+    const { error, revision, first, said, panel: place } = event.detail;
     if (error) {
       if (byId("wait-title")) { byId("wait-title").textContent = "It did not work"; byId("wait-after").hidden = true; byId("wait-back").hidden = false; }
       return;
@@ -255,6 +255,7 @@
     if (!panel()) { location.assign("/"); return; }
     problem("");
     say(said);
+    if (place) { ask("GET", place); return; }
     const isNew = String(revision) !== document.querySelector("#side .far")?.dataset.revision;
     const isBusy = document.activeElement?.closest("#judge, #editing");
     if (document.querySelector("#panel .tuning")) ask("GET", "/tune");

@@ -14,6 +14,7 @@ from stair import (
     ID3,
     Among,
     CheckUp,
+    ColumnWish,
     Dask,
     DistilledStair,
     DuckDB,
@@ -46,6 +47,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(DistilledStair(min_score=0.9), Distilled)
     assert_type((Stair(), LocalStair(), ID3(), CART()), tuple[Stair, LocalStair, ID3, CART])
     assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
+    assert_type(ColumnWish("up").cost, int)
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
     assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)

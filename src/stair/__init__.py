@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
+    from stair.learn.wishes import ColumnWish
     from stair.operation.check import CheckUp, check
     from stair.operation.exceptions import learn_exceptions
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
+    "ColumnWish": "learn.wishes",
     "Dask": "engines.large",
     "CheckUp": "operation.check",
     "DistilledStair": "estimators",
@@ -57,6 +59,7 @@ __all__ = [
     "ID3",
     "Among",
     "CheckUp",
+    "ColumnWish",
     "Dask",
     "DistilledStair",
     "DuckDB",

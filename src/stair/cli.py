@@ -25,6 +25,7 @@ from stair.flags import (
     MoreMethodFlags,
     TableFlags,
     VerdictFlags,
+    WishFlags,
     in_groups,
 )
 from stair.operation.command import check
@@ -98,6 +99,7 @@ def summarize(
     said: VerdictFlags,
     measured: MeasureFlags,
     learning: MoreMethodFlags,
+    wished: WishFlags,
     columns: ColumnFlags,
     kind: KindFlags,
     database: TableFlags,
@@ -145,13 +147,14 @@ def summarize(
     ] = False,
 ) -> None:
     """Rules for a table and the verdict of an outlier detector."""
-    gate.check_files([file], [(json, "json"), (sql, "sql"), (html, "html")])
+    gate.check_files([file, wished.columns], [(json, "json"), (sql, "sql"), (html, "html")])
     from stair.data.source import Source
     from stair.engines.large import engine_of
     from stair.errors import StairError
     from stair.export.sql import check_dialect
     from stair.learn.distill.clock import SHORTENING
     from stair.learn.methods import method_of
+    from stair.learn.wishes_file import column_wishes
     from stair.progress import ProgressLine, telling
     from stair.summary import summarize as learn
 
@@ -164,7 +167,11 @@ def summarize(
         raise StairError("--engine dask and --work are for files that stay; name one instead of -")
     if no_validate and validate:
         raise StairError(f"--no-validate and --validate {validate} contradict each other")
-    method = method_of(learning.method, **learning.settings)
+    about = column_wishes(wished.of_columns, wished.columns and gate.to_read(wished.columns))
+    method = method_of(learning.method, **learning.settings, **wished.settings, **about)
+    both = set(columns.include or ()) & set(wished.never or ())
+    if both:
+        raise StairError(f"--include {min(both)} and --never {min(both)} contradict each other")
     engine = engine_of(where.engine, **where.settings) or "memory"
     path = gate.to_read(file)
     outputs = [path for path in (json, sql, html) if path is not None]

@@ -35,6 +35,7 @@ def visible(text: str, *, lines: bool = False) -> str:
 _FLAGS: Final = {
     "labels": "label", "scores": "score", "kinds": "kind", "n_partitions": "partitions",
     "random_state": "seed", "client": "scheduler", "every_rule": "all", "path": "output",
+    "column_wishes": "columns",
 }  # fmt: skip
 _LISTS: Final = frozenset({"include", "exclude"})  # a list in Python, a flag again and again
 # Around an option in a message: characters that belong to nobody and mean nothing.
@@ -77,12 +78,23 @@ def _as_flag(found: re.Match[str]) -> str:
     if found[2] is None:
         return flag
     value = json.loads(found[2])
+    if name == "column_wishes":
+        return _as_column_flags(value)
     if isinstance(value, bool) or (name == "validate" and value == 0):
         return flag if value else flag.replace("--", "--no-", 1)
     if isinstance(value, Mapping):
         return " ".join(f"{flag} {shlex.quote(f'{key}={each}')}" for key, each in value.items())
     values = value if isinstance(value, list) else [value]
     return " ".join(f"{flag} {shlex.quote(str(each))}" for each in values)
+
+
+def _as_column_flags(wishes: Mapping[str, Mapping[str, object]]) -> str:
+    """What is said of columns, each in the words of its flag."""
+    return " ".join(
+        f"--{what} {shlex.quote(column if value is True else f'{column}={value}')}"
+        for column, own in wishes.items()
+        for what, value in own.items()
+    )
 
 
 def _as_parameter(found: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from stair.errors import StairError
 from stair.gate import kinds, partitions, share_or_number
 
 _VERDICT, _DISTILLED, _LOCAL = "Verdict", "Method distilled", "Method local"
-_COLUMNS, _LARGE = "Columns", "Large data"
+_COLUMNS, _LARGE, _WISHES = "Columns", "Large data", "Wishes"
 
 
 def _flag(help: str, panel: str | None = None, default: str | None = None, **more: Any) -> Any:
@@ -152,6 +152,83 @@ class MoreMethodFlags(MethodFlags):
     max_values: Annotated[
         int | None, _flag("The most values that one list has.", _COLUMNS, "12")
     ] = None
+
+
+@dataclass(frozen=True)
+class WishFlags(Flags):
+    """What is wished of rules beside the floor, and what is known of columns."""
+
+    min_precision: Annotated[
+        float | None, _flag("Of all alerts the part that must be right, 0 to 1.", _WISHES)
+    ] = None
+    min_rule_precision: Annotated[
+        float | None, _flag("The same, for each rule by itself.", _WISHES)
+    ] = None
+    min_recall: Annotated[
+        float | None, _flag("The part of all outliers to explain, 0 to 1.", _WISHES)
+    ] = None
+    max_alerts: Annotated[
+        Any,
+        _flag("The most rows that rules may call outliers: a number, or a share.", _WISHES,
+              metavar="NUMBER", parser=share_or_number),
+    ] = None  # fmt: skip
+    max_rules: Annotated[int | None, _flag("The most rules.", _WISHES)] = None
+    beta: Annotated[
+        float | None, _flag("The floor is on F-beta: above 1 misses count more.", _WISHES, "1")
+    ] = None
+    one_sided: Annotated[
+        bool | None,
+        typer.Option("--one-sided", help="No clause has two bounds.", rich_help_panel=_WISHES,
+                     show_default=False),
+    ] = None  # fmt: skip
+    direction: Annotated[
+        list[str] | None, _flag("COLUMN=up, down or extreme (repeat).", _WISHES)
+    ] = None
+    cost: Annotated[
+        list[str] | None, _flag("COLUMN=N: what it adds to the length (repeat).", _WISHES)
+    ] = None
+    never: Annotated[list[str] | None, _flag("A column no rule may use (repeat).", _WISHES)] = None
+    group: Annotated[
+        list[str] | None, _flag("COLUMN=NAME: a rule uses one of each (repeat).", _WISHES)
+    ] = None
+    columns: Annotated[
+        Path | None, _flag("The same for many columns, in a TOML or JSON file.", _WISHES)
+    ] = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was given, but for what is said of columns."""
+        others = {"direction", "cost", "group", "never", "columns"}
+        return {name: value for name, value in self.given.items() if name not in others}
+
+    @property
+    def of_columns(self) -> list[tuple[str, str, Any]]:
+        """What is said of columns: the column, what it is about, and what is said."""
+        parts: list[tuple[str, str, Any]] = [
+            (column, what, _whole(value) if what == "cost" else value)
+            for what in ("direction", "cost", "group")
+            for column, value in _of_columns(what, getattr(self, what) or [])
+        ]
+        return parts + [(column, "never", True) for column in self.never or []]
+
+
+def _of_columns(what: str, given: list[str]) -> list[tuple[str, str]]:
+    """COLUMN=VALUE, each as two."""
+    found = []
+    for each in given:
+        column, equals, value = each.rpartition("=")
+        if not equals or not column:
+            raise StairError(f"--{what} {each}; expected COLUMN={_AS[what]}")
+        found.append((column, value))
+    return found
+
+
+_AS = {"direction": "up, as in --direction amount=up", "cost": "NUMBER, as in --cost country=3",
+       "group": "NAME, as in --group city=place --group zip=place"}  # fmt: skip
+
+
+def _whole(text: str) -> int | str:
+    return int(text) if text.strip().isdecimal() else text
 
 
 @dataclass(frozen=True)

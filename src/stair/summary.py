@@ -27,14 +27,16 @@ from stair.intake import Columns, Given, Statement, take_in
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, kinds_of
+from stair.learn.known import costs_of, length_with_costs
 from stair.learn.learner import Learner, check_rules
 from stair.learn.method import Learned, Method
-from stair.learn.methods import method_of
+from stair.learn.methods import method_of, settings_of
 from stair.learn.validation import Check
+from stair.learn.wishes import Found, column_wishes_of
 from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
-from stair.rules.counted import count
+from stair.rules.counted import Counted, count
 from stair.rules.groups import groups_of_matches
 from stair.rules.rule_set import RuleSet, with_usual
 from stair.rules.schema import Values
@@ -199,12 +201,12 @@ def summary_of(
     return Summary(
         **found,
         method=settings["method"],
-        min_score=settings["min_score"],
+        min_score=_floor_on_score(settings),
         n_rows=len(given.rows),
         n_columns=given.n_columns,
         meaning=given.verdict.meaning,
         source=given.source,
-        left_out=given.left_out,
+        left_out=_with_never(given.left_out, settings),
         notes=(*given.frame.notes, *given.verdict.notes),
         settings=settings,
         versions=library_versions(),
@@ -276,6 +278,7 @@ def _figures(
         "kinds": kinds,
         "suspects": suspects_of(rules, evidence, values, codes, wanted),
         "frontier": frontier_of(rules, groups, wanted, further),
+        **wished_of(settings, rules, counted, is_of_kinds=bool(kinds)),
         "_unexplained": missed,
         "_outliers": is_outlier,
         "_codes": codes,
@@ -294,12 +297,12 @@ def summary_of_counts(
         rest=learned.rest,
         method=settings["method"],
         score=Score(learned.score),
-        min_score=settings["min_score"],
+        min_score=_floor_on_score(settings),
         n_rows=sum(coded.totals),
         n_columns=len(coded.names) - 1,
         meaning=coded.meaning,
         source=name or coded.source,
-        left_out=coded.left_out,
+        left_out=_with_never(coded.left_out, settings),
         notes=(*coded.notes, *binned_note(coded, settings["bins"])),
         settings={**settings, "passes": learned.n_passes, **rounds},
         versions=library_versions(),
@@ -307,6 +310,7 @@ def summary_of_counts(
         certificate=learned.certificate,
         unexplained=learned.missed,
         codebook=coded.codebook,
+        **wished_of(settings, learned.rules, learned.counted, is_of_kinds=bool(learned.kinds)),
         check=learned.check if isinstance(learned.check, Check) else None,
         unchecked=learned.check if isinstance(learned.check, str) else "",
         kinds=learned.kinds,
@@ -315,6 +319,41 @@ def summary_of_counts(
         frontier=learned.frontier,
         _tallies=learned.tallies,
     )
+
+
+def _floor_on_score(settings: Mapping[str, Any]) -> float:
+    """The floor on the score that is shown; one on F-beta is a wish of its own."""
+    return float(settings["min_score"]) if settings.get("beta", 1.0) == 1 else 0.0
+
+
+def _with_never(left_out: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, str]:
+    """What is left out, and what no rule may use by wish."""
+    wishes = column_wishes_of(settings.get("column_wishes"))
+    return {**left_out, **{name: "never, as wished" for name, w in wishes.items() if w.never}}
+
+
+def wished_of(
+    settings: Mapping[str, Any], rules: RuleSet, counted: Counted | None, *, is_of_kinds: bool
+) -> dict[str, Any]:
+    """What became of wishes, by the counts of the rules; and how long rules are with the costs of
+    columns, where there are any."""
+    found: dict[str, Any] = {}
+    known = column_wishes_of(settings.get("column_wishes"))
+    length = rules.total_length
+    if any(wish.cost > 1 for wish in known.values()):
+        length = found["costly_length"] = length_with_costs(rules, costs_of(rules, known))
+    if settings["method"] != "distilled" or counted is None or counted.positive is None:
+        return found
+    own = {name: settings[name] for name in settings_of("distilled") if name in settings}
+    wishes = method_of("distilled", **own).wishes
+    if wishes.is_plain or is_of_kinds:
+        return found
+    figures = counted.of_class(counted.positive)
+    got = Found(
+        figures.hits, figures.rows - figures.hits, figures.rows, figures.total, counted.n_rows,
+        tuple(each.precision for each in counted.of_rules), length, len(rules),
+    )  # fmt: skip
+    return {**found, "outcomes": wishes.outcomes(got)}
 
 
 def library_versions() -> dict[str, str]:

@@ -6,6 +6,7 @@ gain by its best cut, and what the two sides of a cut are. Row numbers never lea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from stair.engines.search import Found, Split
 from stair.rules.clauses import Clause
+from stair.rules.columns import Column
 
 
 class Group(NamedTuple):
@@ -29,6 +31,7 @@ class Engine(Protocol):
     attributes: NDArray[np.int64]  # of each column: several columns may tell of one attribute
     once: NDArray[np.bool_]  # columns that a rule cuts once at most, so that it has one bound there
     order: NDArray[np.int64]  # columns by name: of equally good ones the first is taken
+    known: Sequence[Column]  # what is known of each: its sides, what it costs, its group
     unit: int  # counts are whole numbers of 2**unit
 
     def root(self) -> Group:

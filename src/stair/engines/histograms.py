@@ -63,7 +63,7 @@ class HistogramEngine:
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
         self.once = cut_once(columns)
         self.order = tie_order(columns)
-        self.columns = columns
+        self.known = self.columns = columns
         self.sizes = sizes
         self._totals = totals
         self._starts = np.cumsum([0, *sizes]).tolist()

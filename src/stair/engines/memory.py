@@ -62,7 +62,7 @@ class MemoryEngine:
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
         self.once = cut_once(columns)
         self.order = tie_order(columns)
-        self._columns = columns
+        self.known = self._columns = columns
         self._values = values
         whole, self.unit = _fixed_point(weights) if times is None else (times, 0)
         self.whole_weights = whole  # in units of 2**unit; None where every row counts once

@@ -114,7 +114,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
 
     def _learned(self, learned: Learned) -> Self:
         self._keep(learned)
-        self.floor_reached_ = reaches(self.score_, self.min_score)
+        self.floor_reached_ = reaches(self.score_, self.floor)
+        if learned.outcomes:
+            self.floor_reached_ = all(outcome.is_met for outcome in learned.outcomes)
         if not self.floor_reached_:
             warnings.warn(self._floor_message(), FloorNotReached, stacklevel=4)
         return self
@@ -199,8 +201,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
     def _floor_message(self) -> str:
         what = "F1" if self._positive is not None else "accuracy"
         return (
-            f"{what} {score_in_words(self.score_, self.min_score, 3)} is the best that was found "
-            f"(asked for more than {self.min_score:g}); kept them anyway"
+            f"{what} {score_in_words(self.score_, self.floor, 3)} is the best that was found "
+            f"(asked for more than {self.floor:g}); kept them anyway"
         )
 
 

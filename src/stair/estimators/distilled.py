@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stair.estimators.base import WeightedClassifier
+from stair.export.text import missed_in_words
 from stair.learn.method import Learned
 from stair.learn.methods import DistilledMethod
 
@@ -12,9 +13,10 @@ class DistilledStair(WeightedClassifier, DistilledMethod):
 
     Parameters
     ----------
-    min_score : float
+    min_score : float or None
         The floor for F1 of the outlier class (accuracy with more than two classes, where the
-        rules speak of every class but the most frequent one).
+        rules speak of every class but the most frequent one). None is 0.8, and no floor where
+        other wishes say how much is to be explained and what false alarms that may cost.
     max_rule_length : int
         The most attributes that one rule may have.
     max_total_length : int or None
@@ -35,6 +37,22 @@ class DistilledStair(WeightedClassifier, DistilledMethod):
     time_windows : bool
         Whether a rule may ask for a time between two others. By default it asks for times since
         one or until one: a few hours of one day are a coincidence more often than a reason.
+    beta : float
+        The floor is on F-beta: above 1 an outlier that is missed counts more than a false alarm.
+    min_precision, min_rule_precision, min_recall : float or None
+        Of all rows that some rule covers the part that must be outliers; the same of each rule by
+        itself; of all outliers the part that some rule must cover.
+    max_alerts : int, float or None
+        The most rows that rules may cover: so many, or a share of all.
+    max_rules : int or None
+        The most rules. With this or `max_total_length` beside other wishes the rules are those that
+        explain most outliers within them; otherwise they are the shortest that are all that is
+        wished.
+    one_sided : bool
+        Whether no clause may have two bounds.
+    column_wishes : dict or None
+        What is known of columns: a `ColumnWish` by the name of each, with its direction, its cost,
+        its group, or never.
     pos_label : label or None
         The outlier class. None means -1 of -1/+1, 1 of 0/1, True, or a word like "fraud";
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
@@ -55,7 +73,13 @@ class DistilledStair(WeightedClassifier, DistilledMethod):
     score_ : float
         F1 (or accuracy) of `rules_` on the training rows.
     floor_reached_ : bool
-        Whether `score_` is above `min_score`.
+        Whether `score_` is above `min_score`, or all that was wished is had.
+    most_ : float
+        With a budget: no choice among the `n_candidates_` rules explains outliers of more weight
+        than this; 0 where that was not solved.
+    outcomes_ : tuple of Outcome
+        What became of each wish: its name, what was asked, what was had, and whether it is met;
+        empty where nothing is wished but a floor on F1.
     left_out_ : dict
         Columns of a frame that rules must not speak of, with the reason; empty for numbers.
     """
@@ -68,3 +92,7 @@ class DistilledStair(WeightedClassifier, DistilledMethod):
         assert certificate is not None
         self.bound_, self.n_candidates_ = certificate.bound, certificate.n_candidates
         self.min_outliers_ = certificate.min_outliers
+        self.most_, self.outcomes_ = certificate.most, learned.outcomes
+
+    def _floor_message(self) -> str:
+        return missed_in_words(self.outcomes_) if self.outcomes_ else super()._floor_message()

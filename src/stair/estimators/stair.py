@@ -98,7 +98,7 @@ class Stair(WeightedClassifier, StairMethod):
         if self.max_total_length is not None:
             limits.append(f"a total length of at most {self.max_total_length}")
         what = "F1" if self._positive is not None else "accuracy"
-        score = score_in_words(self.score_, self.min_score, 3)
+        score = score_in_words(self.score_, self.floor, 3)
         return (
             f"{what} {score} is the best that was found with rules of "
             f"{' and '.join(limits)} (asked for more than {self.min_score:g}); kept them anyway"

@@ -20,6 +20,7 @@ from stair.learn.grow import Step
 from stair.learn.kinds import Kind
 from stair.learn.method import Certificate
 from stair.learn.validation import Check
+from stair.learn.wishes import Outcome
 from stair.rules.agreement import Score, Scores, predicted_labels, score_on
 from stair.rules.alone import Reference
 from stair.rules.counted import Rest, RuleEvidence
@@ -65,6 +66,8 @@ class Findings:
     suspects: tuple[str, ...] = ()  # what should be looked at twice, in sentences
     frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
     codebook: Codebook | None = None  # which values of the label mean which class
+    outcomes: tuple[Outcome, ...] = ()  # what became of wishes beside a floor on F1
+    costly_length: int | None = None  # with what columns cost, where somebody said so
     exceptions: tuple[RuleEvidence, ...] = ()  # what each exception takes from the rules
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
@@ -103,6 +106,8 @@ class Findings:
     def floor_reached(self) -> bool:
         if self.kinds:
             return all(kind.reached for kind in self.kinds)
+        if self.outcomes:
+            return all(outcome.is_met for outcome in self.outcomes)
         return reaches(self.score, self.min_score)
 
     @property

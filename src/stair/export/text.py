@@ -19,6 +19,7 @@ from stair.rules.figures import score_in_words as score_in_words
 
 if TYPE_CHECKING:
     from stair.evidence.findings import Findings
+    from stair.learn.wishes import Outcome
     from stair.rules.counted import RuleEvidence
 
 _ALL: Final = option("every_rule", True)
@@ -174,6 +175,8 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 
 def floor_message(summary: Findings) -> str:
     """What is said of a floor that was not reached."""
+    if summary.outcomes:
+        return missed_in_words(summary.outcomes)
     longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
@@ -387,6 +390,15 @@ def certificate_in_words(summary: Findings) -> list[str]:
             if certificate.bound >= length
             else f"No choice among {looked_at} is shorter than {certificate.bound}."
         )
+    if certificate.most and not certificate.bound:
+        explained = summary.n_outliers - summary.unexplained
+        looked_at = f"{certificate.n_candidates:,} candidate rules"
+        lines.append(
+            f"No choice among {looked_at} explains more within these budgets."
+            if certificate.most <= explained
+            else f"No choice among {looked_at} explains more than "
+            f"{percent(certificate.most / summary.n_outliers)} of the outliers."
+        )
     if certificate.relaxed and summary.floor_reached and summary.evidence:
         n_outliers = min(each.hits for each in summary.evidence)
         lines.append(
@@ -401,21 +413,83 @@ def figures_in_words(summary: Findings) -> str:
     rules = summary.rules
     n = len(rules)
     asked = f"asked for more than {floor_in_words(summary.min_score)}"
-    score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)} ({asked})"
+    score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    if not summary.outcomes:
+        score += f" ({asked})"
     if summary.kinds:
         n_reached = sum(kind.reached for kind in summary.kinds)
         floor = floor_in_words(summary.min_score)
         score = f"F1 above {floor} for {n_reached} of {len(summary.kinds)} kinds"
     bounds = f"{rules.n_bounds} bound{'s' * (rules.n_bounds != 1)}"
+    length = f"total length {rules.total_length}"
+    if summary.costly_length is not None:
+        length += f" (with costs {summary.costly_length})"
     if more := len(rules.exceptions):
         bounds += f", {more} exception{'s' * (more != 1)}"
-    return f"{n} rule{'s' * (n != 1)}, total length {rules.total_length}, {bounds}, {score}"
+    return f"{n} rule{'s' * (n != 1)}, {length}, {bounds}, {score}"
+
+
+def missed_in_words(outcomes: Iterable[Outcome]) -> str:
+    """What is said of wishes that could not be had."""
+    gave_way = [_missed_in_words(each) for each in outcomes if not each.is_met]
+    return f"not all that was wished can be had together: {'; '.join(gave_way)}"
+
+
+def wishes_in_words(summary: Findings) -> list[str]:
+    """What became of wishes: those that were had, and those that gave way."""
+    had = [_had_in_words(each) for each in summary.outcomes if each.is_met]
+    missed = [_missed_in_words(each) for each in summary.outcomes if not each.is_met]
+    lines = [f"As wished: {', '.join(had)}."] if had else []
+    return lines + ([f"Not as wished: {'; '.join(missed)}."] if missed else [])
+
+
+def _had_in_words(outcome: Outcome) -> str:
+    what, got, asked, way = _outcome_in_words(outcome)
+    return f"{what.format(got)} ({way} {asked})"
+
+
+def _missed_in_words(outcome: Outcome) -> str:
+    """What gives way, and by how much."""
+    what, got, asked, way = _outcome_in_words(outcome)
+    if math.isnan(outcome.got):
+        return f"no rule, and so nothing of {what.format('').strip()} ({way} {asked})"
+    return f"{what.format(got)} in place of {way} {asked}"
+
+
+def _outcome_in_words(outcome: Outcome) -> tuple[str, str, str, str]:
+    """What it is about with room for the figure, the figure, what was asked, and in which way."""
+    name, asked, got = outcome.name, outcome.asked, outcome.got
+    if name == "min_score":
+        figure = score_in_words(got, asked)
+        return f"F{outcome.beta:g} {{}}", figure, floor_in_words(asked), "more than"
+    if name == "max_alerts":
+        if asked < 1:  # a share
+            return "{} of rows alerted", _near(got, asked), _near(asked, asked), "at most"
+        return "{} alerts", f"{got:,}", f"{asked:,}", "at most"
+    if name == "max_total_length":
+        return "total length {}", f"{got:,}", f"{asked:,}", "at most"
+    if name == "max_rules":
+        return "{} " + ("rule" if got == 1 else "rules"), f"{got:,}", f"{asked:,}", "at most"
+    what = {"min_precision": "{} of alerts right", "min_recall": "{} of outliers explained",
+            "min_rule_precision": "{} right in the weakest rule"}[name]  # fmt: skip
+    return what, _near(got, asked), _near(asked, asked), "at least"
+
+
+def _near(share: float, edge: float) -> str:
+    """A share with as many digits as it takes to see on which side of the edge it is."""
+    for digits in range(6):
+        text, other = (f"{each:.{digits}%}" for each in (share, edge))
+        if (text == other) == (share == edge) and (
+            share != edge or math.isclose(float(text[:-1]), 100 * share, abs_tol=1e-9)
+        ):
+            return text
+    return f"{share:.6%}"
 
 
 def _closing(summary: Findings, width: int, paint: Paint) -> list[str]:
     rules = summary.rules
     method = f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}"
-    lines = [f"{figures_in_words(summary)}. {method}."]
+    lines = [f"{figures_in_words(summary)}. {method}.", *wishes_in_words(summary)]
     lines += kinds_in_words(summary)
     lines += check_in_words(summary)
     lines += [f"Look twice: {suspect}." for suspect in summary.suspects]
@@ -428,7 +502,7 @@ def _closing(summary: Findings, width: int, paint: Paint) -> list[str]:
             f"partition. Assigned {assigned}: the paper's, where training chose the "
             "partition of each row knowing its label."
         )
-    if not summary.floor_reached and not summary.kinds:
+    if not summary.floor_reached and not summary.kinds and not summary.outcomes:
         lines.append("The floor was not reached; these are the best rules on the way there.")
     more = []
     if rules.positive is not None or summary.kinds:

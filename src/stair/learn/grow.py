@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from stair.engines import Engine, Group
 from stair.engines.search import Found, Split, best_split
 from stair.rules.clauses import Clause, add_clause
+from stair.rules.columns import allows
 from stair.rules.objective import (
     ROUNDING,
     boundary_stabilizer,
@@ -54,6 +55,7 @@ class Node:
     split: Split | None = None
     children: tuple[Node, Node] | None = None
     divided_at: int | None = None  # the step that divided it
+    is_barred: bool = False  # by a clause on the side of a column that makes no outlier
     _merged: dict[tuple[str, ...], Clause] | None = None
 
     def clauses(self) -> tuple[Clause, ...]:
@@ -149,11 +151,28 @@ class Search:
         self._columns_of: dict[int, list[int]] = {}
         for column, attribute in enumerate(engine.attributes.tolist()):
             self._columns_of.setdefault(attribute, []).append(column)
+        known = engine.known
+        self._sides = [column.sides for column in known]
+        self._costs = [column.cost for column in known]
+        self._is_costly = any(cost > 1 for cost in self._costs)
+        groups = {column.group for column in known} - {""}
+        self._rivals = [
+            {
+                k
+                for k, other in enumerate(known)
+                if column.group in groups and other.group == column.group
+                and other.attribute != column.attribute
+            }
+            for column in known
+        ]  # fmt: skip
+        self._has_groups = bool(groups)
 
     def columns(self, node: Node) -> NDArray[np.int64]:
         """The columns that a rule may use: once it is full, only those of its own attributes; and
         never again those that it may cut once and has."""
         spent = node.used & self._once
+        if self._has_groups:
+            spent = spent.union(*(self._rivals[column] for column in node.used))
         if node.length >= self._max_rule_length:
             left = sorted(node.used - spent, key=self._place.__getitem__)
             return np.array(left, dtype=np.int64)
@@ -171,15 +190,34 @@ class Search:
 
     def best(self, node: Node) -> Split | None:
         total = sum(node.group.counts)
-        if max(node.group.counts) == total:
-            return None  # pure: nothing to gain
+        if max(node.group.counts) == total or node.is_barred:
+            return None  # pure: nothing to gain; barred: no outlier rule can come of it
         columns = self.columns(node)
         if not len(columns):
             return None
         listed = self._all_listed if columns is self._all else columns.tolist()
         found = self._engine.find(node.group, columns)
         tiny = ROUNDING * total * math.log2(total)
+        if self._is_costly:
+            return self._cheapest(node, listed, found, tiny)
         return best_split(found, listed, node.used, node.length, tiny, self._bits)
+
+    def _cheapest(
+        self, node: Node, columns: Sequence[int], found: Found, tiny: float
+    ) -> Split | None:
+        """The cheapest split where columns differ in what they add to the length."""
+        own = {int(self._engine.attributes[column]): column for column in node.used}
+        length = sum(self._costs[column] for column in own.values())
+        best: Split | None = None
+        for k, (column, gain) in enumerate(zip(columns, found.gains, strict=True)):
+            if not gain > tiny:
+                continue
+            longer = length + (0 if column in node.used else self._costs[column])
+            split = Split(column, found.cuts[k], bool(found.missing_left[k]),
+                          gain / self._bits, 2 * longer - length)  # fmt: skip
+            if best is None or (split.price, -split.gain) < (best.price, -best.gain):
+                best = split
+        return best
 
     def nothing(self, node: Node) -> Found:
         """What an engine finds where no column has a cut."""
@@ -195,6 +233,11 @@ class Search:
             Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
             for clause, part in sides
         )
+        for child in (left, right):
+            assert child.clause is not None
+            is_contrary = not allows(self._sides[split.column], child.clause)
+            if positive is not None and (node.is_barred or is_contrary):
+                child.is_barred, child.label = True, 1 - positive
         return left, right
 
 

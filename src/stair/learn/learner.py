@@ -87,6 +87,12 @@ class Learner:
                 f"{option('max_total_length')} is for one kind of outlier; name it with "
                 f"{option('positive')}, or leave the limit out"
             )
+        wish = self.method.wish_of_one
+        if wish:
+            raise StairError(
+                f"{wish} is for one kind of outlier; name it with {option('positive')}, or leave "
+                "the wish out"
+            )
         is_own = (codes == kind).astype(np.int32)
         return replace(self, labels=Verdict(is_own, (classes[negative], classes[kind]), 1, ""))
 
@@ -106,7 +112,7 @@ class Learner:
             return learned[-1].rules
 
         rules, kinds = learn_kinds(
-            learn, values, codes, self.labels.classes, negative, self.method.min_score, weights
+            learn, values, codes, self.labels.classes, negative, self.method.floor, weights
         )
         certificate = of_all([one.certificate for one in learned if one.certificate is not None])
         return Learned(rules, (), certificate, kinds, most_further(o.further for o in learned))
@@ -165,6 +171,7 @@ def check_rules(
         largest = int(np.delete(np.bincount(codes), labels.negative).max(initial=0))
         if largest - math.ceil(largest / folds) < FEWEST:
             return TOO_FEW_KINDS
+    learn = replace(learn, method=learn.method.for_part((folds - 1) / folds))
     tell = _Always(learn.say, "")
 
     def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:

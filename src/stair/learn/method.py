@@ -17,15 +17,28 @@ from stair.errors import check_count, check_number
 from stair.learn.distill import Further
 from stair.learn.grow import Step
 from stair.learn.kinds import Kind
+from stair.learn.known import as_wished
 from stair.learn.partition import Local
 from stair.learn.seeds import RandomState, check_random_state
 from stair.learn.table import Table
+from stair.learn.wishes import (
+    USUAL_FLOOR,
+    ColumnWishes,
+    Outcome,
+    Wishes,
+    column_wishes_of,
+)
 from stair.progress import Progress, quiet
 from stair.rules.columns import LISTS, Lists
 from stair.rules.rule_set import Label, RuleSet
 
 # No list of values that a person reads is longer.
 MOST_LISTED: Final = 1000
+# The wishes as they are where nobody has one.
+UNSPOKEN: Final[Mapping[str, Any]] = {
+    "beta": 1.0, "min_precision": None, "min_rule_precision": None, "min_recall": None,
+    "max_alerts": None, "max_rules": None, "one_sided": False, "column_wishes": {},
+}  # fmt: skip
 # Settings that the method's name, the verdict or the engine tells.
 TOLD_ELSEWHERE: Final = ("pos_label", "refine", "engine")
 
@@ -43,6 +56,9 @@ class Certificate:
     min_outliers: int
     relaxed: bool = False  # fewer than usual, because the floor needs it
     cut_short: bool = False  # the search was ended before it was done
+    # Where rules explain as much as they can: no choice explains outliers of a larger weight (0
+    # where that was not solved).
+    most: float = 0.0
 
 
 def of_all(kinds: Sequence[Certificate]) -> Certificate:
@@ -73,6 +89,7 @@ class Learned(NamedTuple):
     further: Further | None = None
     score: float = np.nan  # on the rows that they were learned from
     local: Local | None = None  # the partitions, and the rounds in which they were learned
+    outcomes: tuple[Outcome, ...] = ()  # of wishes beside the floor on the score
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,11 +115,12 @@ class Method:
     name: ClassVar[str]
     has_kinds: ClassVar[bool] = False  # rules for several kinds of outlier, each with a floor
 
-    min_score: float = 0.8
+    min_score: float | None = USUAL_FLOOR
     pos_label: Label = field(default=None, kw_only=True)
     min_rows_per_value: int = field(default=LISTS.min_rows, kw_only=True)
     max_values: int = field(default=LISTS.max_values, kw_only=True)
     time_windows: bool = field(default=False, kw_only=True)
+    column_wishes: ColumnWishes | None = field(default=None, kw_only=True)
     random_state: RandomState = field(default=None, kw_only=True)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -112,10 +130,31 @@ class Method:
 
     def check(self) -> None:
         """Refuse settings that no rules can be learned with."""
-        check_number("min_score", self.min_score, 0, 1)
+        check_number("min_score", self.floor, 0, 1)
+        column_wishes_of(self.column_wishes)
         check_count("min_rows_per_value", self.min_rows_per_value, 1)
         check_count("max_values", self.max_values, 1, MOST_LISTED)
         check_random_state(self.random_state)
+
+    @property
+    def floor(self) -> float:
+        """What the score must be above; 0 where other wishes say how much is to be explained."""
+        return USUAL_FLOOR if self.min_score is None else self.min_score
+
+    @property
+    def wishes(self) -> Wishes:
+        """Floors and budgets: that on the score, where there are no others."""
+        return Wishes(self.floor)
+
+    @property
+    def wish_of_one(self) -> str:
+        """The first wish that is about one kind of outlier, by its name; empty where none is."""
+        return ""
+
+    def wished(self, table: Table) -> Table:
+        """A table with what is known of its columns."""
+        known = column_wishes_of(self.column_wishes)
+        return as_wished(table, known, one_sided=False) if known else table
 
     @property
     def lists(self) -> Lists:
@@ -125,7 +164,11 @@ class Method:
     @property
     def settings(self) -> Mapping[str, object]:
         """What is kept with rules of how they were learned. The outlier is the verdict's."""
-        found = {"method": self.name, **self.get_params()}
+        found = {"method": self.name, **self.get_params(), "min_score": self.floor}
+        wished = {n: wish.given for n, wish in column_wishes_of(self.column_wishes).items()}
+        found["column_wishes"] = wished
+        # A wish that nobody has is not spoken of.
+        found = {n: v for n, v in found.items() if n not in UNSPOKEN or v != UNSPOKEN[n]}
         if not isinstance(self.random_state, int | None):  # a generator, which has gone on
             found["random_state"] = None
         return {name: value for name, value in found.items() if name not in TOLD_ELSEWHERE}
@@ -133,6 +176,11 @@ class Method:
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         """Rules for a table and the classes of its rows."""
         raise NotImplementedError
+
+    def for_part(self, share: float) -> Self:
+        """The same for a part of the rows: what is counted in rows is less there."""
+        del share
+        return self
 
     def cheaper(self, learned: Learned, folds: int) -> Self:
         """What learns much the same with less effort, to see quickly whether rules hold."""

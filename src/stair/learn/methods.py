@@ -13,6 +13,7 @@ from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, check_choice, check_count, check_number, option
 from stair.learn.distill import EFFORTS, Effort, distill
 from stair.learn.grow import Step, grow, leaves_of
+from stair.learn.known import as_wished
 from stair.learn.localize import LOCALITY, MOST_DRAWS, local_rules
 from stair.learn.method import Certificate, Learned, Method, Task
 from stair.learn.partition import FloorOn
@@ -21,6 +22,7 @@ from stair.learn.shortest import MOST as MOST_TREES
 from stair.learn.shortest import shortest_tree
 from stair.learn.table import Table, in_order
 from stair.learn.trees import cart_leaves, id3_leaves
+from stair.learn.wishes import USUAL_FLOOR, Wishes, check_floors, column_wishes_of
 from stair.rules.figures import score_in_words
 from stair.rules.objective import score_of
 from stair.rules.rule_set import Leaf, rule_set_of
@@ -36,23 +38,82 @@ class DistilledMethod(Method):
     name: ClassVar[str] = "distilled"
     has_kinds: ClassVar[bool] = True
 
+    min_score: float | None = None
     max_rule_length: int = 10
     min_outliers: int | None = None
     effort: Effort = "normal"
     time_limit: float | None = None
     max_total_length: int | None = None
+    beta: float = field(default=1.0, kw_only=True)
+    min_precision: float | None = field(default=None, kw_only=True)
+    min_rule_precision: float | None = field(default=None, kw_only=True)
+    min_recall: float | None = field(default=None, kw_only=True)
+    max_alerts: float | int | None = field(default=None, kw_only=True)
+    max_rules: int | None = field(default=None, kw_only=True)
+    one_sided: bool = field(default=False, kw_only=True)
 
     def check(self) -> None:
         super().check()
         _check_lengths(self.max_rule_length, self.max_total_length)
+        check_floors(self.get_params())
         if self.min_outliers is not None:
             check_count("min_outliers", self.min_outliers, 1)
         check_choice("effort", self.effort, EFFORTS)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0)
 
+    @property
+    def floor(self) -> float:
+        wished = self.wishes.score
+        return 0.0 if wished is None else wished
+
+    @property
+    def wishes(self) -> Wishes:
+        """The floor on F1 is there where nobody says otherwise how much is to be explained, and how
+        many false alarms that may cost."""
+        score = self.min_score
+        is_bounded = self.max_alerts is not None or any(
+            each is not None for each in (self.min_precision, self.min_rule_precision)
+        )
+        budgets = (self.min_recall, self.max_alerts, self.max_total_length, self.max_rules)
+        is_told = any(each is not None for each in budgets)
+        if score is None and not (is_bounded and is_told):
+            score = USUAL_FLOOR
+        elif score == 0 and (is_bounded or is_told):
+            score = None  # there is no score that is not above it
+        return Wishes(
+            score, self.beta, self.min_precision, self.min_rule_precision, self.min_recall,
+            self.max_alerts, self.max_total_length, self.max_rules,
+        )  # fmt: skip
+
+    @property
+    def wish_of_one(self) -> str:
+        names = ("min_precision", "min_rule_precision", "min_recall", "max_alerts", "max_rules")
+        given = [name for name in names if getattr(self, name) is not None]
+        if not given and self.beta != 1:
+            given = ["beta"]
+        return option(given[0], getattr(self, given[0])) if given else ""
+
+    def wished(self, table: Table) -> Table:
+        known = column_wishes_of(self.column_wishes)
+        if not known and not self.one_sided:
+            return table
+        return as_wished(table, known, one_sided=bool(self.one_sided))
+
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning")
+        wish = self.wish_of_one
+        if task.decided is not None and wish:
+            raise StairError(
+                f"{wish} is about all rules together, and here rules are added to others; leave it "
+                "out"
+            )
+        if task.positive is None and wish:
+            raise StairError(
+                f"{wish} is about one kind of outlier, but there are several "
+                f"classes; name it with {option('positive')}"
+            )
+        table = self.wished(table)
         found = distill(
             table.columns,
             table.codes,
@@ -63,10 +124,11 @@ class DistilledMethod(Method):
             positive=task.positive,
             weights=task.weights,
             repeated=task.is_repeated,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             min_outliers=self.min_outliers,
+            wishes=self.wishes,
             effort=self.effort,
             time_limit=self.time_limit,
             seed=seed_of(self.random_state),
@@ -74,14 +136,13 @@ class DistilledMethod(Method):
             say=task.say,
         )
         certificate = Certificate(
-            found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short
-        )
-        return Learned(found.rules, (), certificate, further=found.further, score=found.score)
-
-    def cheaper(self, learned: Learned, folds: int) -> Self:
-        del learned
-        limit = None if self.time_limit is None else self.time_limit / (2 * folds)
-        return replace(self, effort="fast", time_limit=limit)
+            found.bound, found.n_candidates, found.min_outliers, found.relaxed, found.cut_short,
+            found.most,
+        )  # fmt: skip
+        return Learned(
+            found.rules, (), certificate, further=found.further, score=found.score,
+            outcomes=found.outcomes,
+        )  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -106,6 +167,9 @@ class StairMethod(Method):
             )
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        table = self.wished(table)
+        _check_direction(self, task)
+
         def engine() -> MemoryEngine:
             n_classes = len(task.classes)
             return MemoryEngine(table.columns, table.codes, codes, n_classes, task.weights)
@@ -114,7 +178,7 @@ class StairMethod(Method):
             leaves, default, growth = shortest_tree(
                 engine,
                 table.codes.size,
-                min_score=self.min_score,
+                min_score=self.floor,
                 max_rule_length=self.max_rule_length,
                 positive=task.positive,
                 seed=seed_of(self.random_state),
@@ -125,12 +189,12 @@ class StairMethod(Method):
         rows = engine()
         growth = grow(
             rows,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             positive=task.positive,
             on_step=lambda s: task.say(
-                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.min_score, 3)}"
+                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.floor, 3)}"
             ),
         )
         leaves, default = leaves_of(growth, rows.unit), growth.root.label
@@ -159,12 +223,14 @@ class LocalMethod(Method):
         check_choice("floor_on", self.floor_on, ("routed", "assigned"))
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
+        table = self.wished(table)
+        _check_direction(self, task)
         rules, local = local_rules(
             table,
             codes,
             task.classes,
             positive=task.positive,
-            min_score=self.min_score,
+            min_score=self.floor,
             max_rule_length=self.max_rule_length,
             n_partitions=self.n_partitions,
             locality=self.locality,
@@ -195,6 +261,7 @@ class ID3Method(Method):
 
     def check(self) -> None:
         super().check()
+        _check_never(self)
         check_count("start_depth", self.start_depth, 1)
         if self.max_depth is not None:
             check_count("max_depth", self.max_depth, 1)
@@ -205,10 +272,10 @@ class ID3Method(Method):
                 )
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
-        columns, matrix = in_order(table)
+        columns, matrix = in_order(self.wished(table))
         leaves, default = id3_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
-            min_score=self.min_score, start_depth=self.start_depth, max_depth=self.max_depth,
+            min_score=self.floor, start_depth=self.start_depth, max_depth=self.max_depth,
             random_state=self.random_state, say=task.say,
         )  # fmt: skip
         return _of_leaves(leaves, default, table, task)
@@ -225,14 +292,15 @@ class CARTMethod(Method):
 
     def check(self) -> None:
         super().check()
+        _check_never(self)
         check_choice("criterion", self.criterion, ("entropy", "gini"))
 
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         task.say("learning: cart")
-        columns, matrix = in_order(table)
+        columns, matrix = in_order(self.wished(table))
         leaves, default = cart_leaves(
             matrix, codes, task.weights, columns, positive=task.positive,
-            min_score=self.min_score, criterion=self.criterion, random_state=self.random_state,
+            min_score=self.floor, criterion=self.criterion, random_state=self.random_state,
         )  # fmt: skip
         return _of_leaves(leaves, default, table, task)
 
@@ -241,6 +309,30 @@ def _check_lengths(a_rule: int, all_rules: int | None) -> None:
     check_count("max_rule_length", a_rule, 1)
     if all_rules is not None:
         check_count("max_total_length", all_rules, 0)
+
+
+def _check_direction(method: Method, task: Task) -> None:
+    """Refuse a direction where no class is the outlier."""
+    wishes = column_wishes_of(method.column_wishes)
+    found = next((name for name, wish in wishes.items() if wish.direction is not None), None)
+    if found is not None and task.positive is None:
+        said = option("column_wishes", {found: {"direction": wishes[found].direction}})
+        raise StairError(
+            f"{said} says what makes an outlier, but there are several classes; name it with "
+            f"{option('positive')}"
+        )
+
+
+def _check_never(method: Method) -> None:
+    """The paper's baselines choose their cuts in their own way."""
+    for name, wish in column_wishes_of(method.column_wishes).items():
+        what = next((each for each in wish.given if each != "never"), None)
+        if what is not None:
+            said = option("column_wishes", {name: {what: wish.given[what]}})
+            raise StairError(
+                f"{said} does not go with the method {method.name}, which chooses cuts in its own "
+                f"way; take {option('method', 'distilled')} or {option('method', 'stair')}"
+            )
 
 
 def _of_leaves(

@@ -107,6 +107,8 @@ def _rule(node: Node, parent: _Branch | None, positive: int | None, floor: float
         own = float(hits)
     else:
         worth = (2.0 - floor) * counts[positive] - floor * counts[1 - positive]
+        if node.is_barred:
+            worth = 0.0
         label = positive if worth > 0 else 1 - positive
         own = max(worth, 0.0)
         hits, predicted = (counts[positive], sum(counts)) if worth > 0 else (0, 0)

@@ -36,6 +36,7 @@ class Blinkered:
     def __init__(self, engine: Engine, random: np.random.Generator) -> None:
         self.n_classes, self.attributes = engine.n_classes, engine.attributes
         self.once, self.order, self.unit = engine.once, engine.order, engine.unit
+        self.known = engine.known
         self._engine, self._random = engine, random
 
     def root(self) -> Group:

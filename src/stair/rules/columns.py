@@ -1,6 +1,8 @@
 """Columns of codes, as the engines see them, and how a cut in them becomes a clause.
 
-Numbers, times, categories, and the terms of a text: each kind knows what its codes mean.
+Numbers, times, categories, and the terms of a text: each kind knows what its codes mean. Each also
+has what an attribute of it adds to the length of a rule, and the group of columns of which a rule
+may use one.
 """
 
 from __future__ import annotations
@@ -114,6 +116,8 @@ class Numbers:
     attribute: int
     whole: bool = False
     sides: Sides = ANY_SIDE
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -143,6 +147,8 @@ class Times:
     attribute: int
     whole_days: bool = False
     sides: Sides = ANY_SIDE
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = True
 
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
@@ -171,6 +177,8 @@ class Categories:
     values: tuple[Value, ...]
     has_others: bool = False
     of: str = ""  # the column of addresses, where the values are networks
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = False
     sides: ClassVar[Sides] = ANY_SIDE
 
@@ -219,6 +227,8 @@ class Term:
     name: str
     attribute: int
     term: str
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = True
     sides: ClassVar[Sides] = ANY_SIDE
 
@@ -236,6 +246,8 @@ class OneOf:
     value: Value
     missing: bool = False  # whether some rows have no value at all
     of: str = ""  # the column of addresses, where the value is a network
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = True
     sides: ClassVar[Sides] = ANY_SIDE
 
@@ -254,6 +266,8 @@ class Absence:
 
     name: str
     attribute: int
+    cost: int = 1
+    group: str = ""
     is_ordered: ClassVar[bool] = True
     sides: ClassVar[Sides] = ANY_SIDE
 
@@ -287,6 +301,14 @@ class Binned:
     def sides(self) -> Sides:
         return self.inner.sides
 
+    @property
+    def cost(self) -> int:
+        return self.inner.cost
+
+    @property
+    def group(self) -> str:
+        return self.inner.group
+
     def cut(self, below: float, above: float, missing_left: bool | None) -> tuple[Clause, Clause]:
         start = self.bottoms[int(above)] if math.isfinite(above) else math.inf
         return self.inner.cut(self.tops[int(below)], start, missing_left)
@@ -307,6 +329,21 @@ def network_order(column: Column) -> int:
 def cut_once(columns: Sequence[Column]) -> NDArray[np.bool_]:
     """The columns that a rule may cut once at most: a second cut would give it a second bound."""
     return np.array([Sides.BETWEEN not in column.sides for column in columns], dtype=np.bool_)
+
+
+def allows(sides: Sides, clause: Clause) -> bool:
+    """Whether a column with these sides allows a clause on it."""
+    if clause.only_missing:
+        return True
+    low, high = (bound is not None for bound in clause.bounds)
+    if low and high:
+        return Sides.BETWEEN in sides
+    return not ((low and Sides.MORE_THAN not in sides) or (high and Sides.UP_TO not in sides))
+
+
+def attribute_name(column: Column) -> str:
+    """What the attribute of a column is called: that of a network is the address."""
+    return (column.of if isinstance(column, Categories | OneOf) else "") or column.name
 
 
 def tie_order(columns: Sequence[Column]) -> NDArray[np.int64]:

@@ -129,6 +129,7 @@ def figures_of(
         kinds=kinds,
         further=further,
         frontier=frontier_of(rules, own, about.wanted, further),
+        counted=counted,
     )  # fmt: skip
 
 

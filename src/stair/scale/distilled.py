@@ -239,7 +239,7 @@ class _Learning:
     def learn(self, aim: _Aim, read: _Read, time_limit: float | None) -> list[Rule]:
         """Rules from a sample, at the floor and past it, and what would come next."""
         learner = self.learns_from(read, aim.kind).changed(time_limit=time_limit)
-        floor = self.method.min_score
+        floor = self.method.floor
         beyond = learner.changed(min_score=floor + (1 - floor) * PAST_THE_FLOOR, effort="fast")
         made, more = (
             each.of_classes(read.values, aim.of(read.codes), read.weights)
@@ -256,7 +256,7 @@ class _Learning:
         picked = pick(
             classes, groups.counts, groups.covered, labels, list(map(len, rules)),
             n_classes=len(aim.classes), default=aim.default, positive=aim.positive,
-            min_score=self.method.min_score, max_total_length=self.method.max_total_length,
+            min_score=self.method.floor, max_total_length=self.method.max_total_length,
             min_outliers=self.method.min_outliers, seconds=seconds,
         )  # fmt: skip
         order = self.about.order(self.totals)
@@ -275,7 +275,7 @@ class _Learning:
             further = one_more(
                 (aim.of(groups.classes) == aim.positive).astype(np.int32), groups.counts,
                 groups.covered, list(map(len, rules)), numbers,
-                min_score=self.method.min_score, min_outliers=self.method.min_outliers,
+                min_score=self.method.floor, min_outliers=self.method.min_outliers,
             )  # fmt: skip
         seen = [rows_and_hits(groups, k, self.about.place(rules[k])) for k in numbers]
         return Chosen(
@@ -377,7 +377,7 @@ def distill_rows(
         if not isinstance(learned.check, str):
             note += "; rules for the rows kept aside were learned from parts of the last sample"
         notes.append(note)
-    if not learned.kinds and not reaches(learned.score, method.min_score):
+    if not learned.kinds and not reaches(learned.score, method.floor):
         notes.append(f"the floor was not reached on all rows in {rounds}")
     coded = Coded(
         Coding(known.fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
@@ -408,14 +408,14 @@ def _from_all_rows(known: _Learning, sample: Sample, validate: int | None) -> Le
         each._replace(seen=tuple((round(rule.rows), round(rule.hits)) for rule in each.rules))
         for each in found
     ]
-    learned = known.figures(found, Aside(), read, known.method.min_score)
+    learned = known.figures(found, Aside(), read, known.method.floor)
     return replace(learned, check=check, certificate=made.certificate)
 
 
 def _by_rounds(known: _Learning, sample: Sample, validate: int | None) -> Learned:
     """Rules from samples, chosen by the counts of all rows, until a round brings nothing."""
     aims = known.aims()
-    limit, floor = known.method.time_limit, known.method.min_score
+    limit, floor = known.method.time_limit, known.method.floor
     deadline = None if limit is None else time.monotonic() + limit
 
     def left() -> float | None:

@@ -29,7 +29,7 @@ from stair.learn.validation import Check
 from stair.progress import Progress
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
-from stair.rules.counted import Rest, RuleEvidence, counted_of, groups_of_disjoint
+from stair.rules.counted import Counted, Rest, RuleEvidence, counted_of, groups_of_disjoint
 from stair.rules.objective import Counts
 from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
@@ -59,6 +59,7 @@ class Learned:
     further: Further | None = None  # what one more rule would add
     suspects: tuple[str, ...] = ()  # what should be looked at twice
     frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
+    counted: Counted | None = None  # all counts of distilled rules
 
 
 def learn_rules(
@@ -85,7 +86,7 @@ def learn_rules(
     say("learning, level by level")
     found = grow_by_level(
         counter,
-        min_score=method.min_score,
+        min_score=method.floor,
         max_rule_length=method.max_rule_length,
         max_total_length=method.max_total_length,
         positive=coded.positive,

@@ -20,6 +20,7 @@ from stair.learn.levels import Known
 from stair.learn.method import Method
 from stair.learn.methods import StairMethod
 from stair.learn.seeds import seed_of
+from stair.learn.wishes import column_wishes_of
 from stair.progress import Progress
 from stair.rules.schema import Schema
 from stair.scale.codes import CodesCounter, totals_of
@@ -79,15 +80,34 @@ def learn_large(
     data = source.data
     label = _label_of(statement, engine)
     _check_work(engine, method, data)
+    if method.wish_of_one:
+        raise StairError(
+            f"{method.wish_of_one} is for rows in memory; leave the wish out, or "
+            f"{option('engine', engine.name)}"
+        )
+    known = column_wishes_of(method.column_wishes)
+    never = tuple(name for name, wish in known.items() if wish.never)
     include = chosen.include
     options = Options(
         label, statement.positive,
         None if include is None else tuple(name for name in include if name != label),
-        tuple(chosen.exclude), dict(chosen.kinds or {}), source.time_parts, source.time_zone,
+        tuple(dict.fromkeys([*chosen.exclude, *never])), dict(chosen.kinds or {}),
+        source.time_parts, source.time_zone,
         method.time_windows, engine.bins, source.table, source.query, method.lists,
         statement.negative, statement.has_kinds,
     )  # fmt: skip
     seed = seed_of(statement.random_state)
+    is_by_level = isinstance(method, StairMethod) and not method.refine
+    for name, wish in known.items():
+        if is_by_level and not wish.never:
+            said = option("column_wishes", {name: wish.given})
+            raise StairError(
+                f"{said} is for rows in memory where the method is stair; leave it out, or take "
+                f"{option('method', 'distilled')}"
+            )
+    method = dataclasses.replace(
+        method, column_wishes={n: wish for n, wish in known.items() if not wish.never} or None
+    )
 
     def learner(schema: Schema, verdict: Verdict) -> Learner:
         return Learner(method, schema, verdict, say, list_codes=False)

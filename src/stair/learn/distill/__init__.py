@@ -6,7 +6,7 @@ among them the shortest set, and the bounds of what is left are set where they r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines.memory import MemoryEngine
-from stair.learn.distill.cells import cells_of, distinct_rows
+from stair.learn.distill.cells import Cells, cells_of, distinct_rows
 from stair.learn.distill.clock import Clock
-from stair.learn.distill.cover import problem_of
+from stair.learn.distill.cover import Problem, problem_of
 from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
 from stair.learn.distill.polish import Reader, clauses_of
+from stair.learn.distill.starts import boxes_of
 from stair.learn.grow import Growth, grow, leaves_of
+from stair.learn.known import length_with_costs
+from stair.learn.wishes import Found, Outcome, Wishes
 from stair.rules.clauses import Clause
-from stair.rules.columns import Column
+from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
 from stair.rules.objective import f1, reaches
 from stair.rules.rule_set import Label, Leaf, Rule, RuleSet
 from stair.rules.schema import Schema
@@ -63,6 +66,8 @@ class Distilled:
     relaxed: bool  # whether fewer outliers to a rule than usual were needed for the floor
     cut_short: bool  # whether somebody or the clock ended the search before it was done
     further: Further | None = None
+    most: float = 0.0  # no choice explains outliers of a larger weight, where that was asked
+    outcomes: tuple[Outcome, ...] = ()  # of what was wished beside the floor on F1
 
 
 def distill(
@@ -85,15 +90,18 @@ def distill(
     seed: int = 0,
     decided: NDArray[np.int32] | None = None,
     say: Callable[[str], object] = lambda _: None,
+    wishes: Wishes | None = None,
 ) -> Distilled:
     """The shortest rules above the floor for a table of codes.
 
     `rows` is the same table as rules read it: an array, or columns by feature name. `repeated` says
     that weights are how often each row is there, and that each time counts as one outlier more.
+    With wishes beyond it, the floor on F1 only says where the search begins.
     Where there are rules already, `decided` is the class that they give each row, −1 for rows that
     they leave open: then these are the shortest additional rules, to which decided rows are worth
     nothing, and the score is that of all rules.
     """
+    wishes = wishes or Wishes(min_score, length=max_total_length)
     clock = Clock(time_limit, say)
     max_rule_length = min(max_rule_length, max(len(columns), PLENTY))
     totals = np.bincount(labels, weights, len(classes))
@@ -111,6 +119,10 @@ def distill(
             return Distilled(*nothing, 0, 0, 1, relaxed=False, cut_short=False)
     engine = MemoryEngine(columns, values, labels, len(classes), weights)
     cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
+    cells = _with_costs(cells)
+    costs = {attribute_name(column): column.cost for column in columns}
+    if not wishes.is_plain:
+        min_score = wishes.near_score(*_sizes(totals, positive))
     past = [min_score + (1 - min_score) * share for share in PAST_THE_FLOOR]
     growth = grow(
         engine, min_score=max(past), max_rule_length=max_rule_length, positive=positive,
@@ -137,36 +149,62 @@ def distill(
         problem = problem_of(
             replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
             default=default, positive=positive, min_score=min_score,
-            max_rule_length=max_rule_length, min_outliers=least, times=times, settled=settled,
+            max_rule_length=max_rule_length, min_outliers=least, times=times, wishes=wishes,
+            settled=settled,
         )  # fmt: skip
         if settled is not None and problem.floor < 0:  # the other rules are enough
             chosen = Chosen([], is_enough=True)
         else:
             chosen = shortest_set(
                 problem, grown, effort=effort, max_total_length=max_total_length,
-                clock=clock, seed=seed,
+                clock=clock, seed=seed, wants_most=wishes.wants_most,
             )  # fmt: skip
         first_chosen = first_chosen or chosen
-        if chosen.is_enough or min_outliers is not None or max_total_length is not None:
+        is_limited = max_total_length is not None and wishes.is_plain
+        if chosen.is_enough or min_outliers is not None or is_limited:
             break
         if least == 1:  # of no use: then no rule should be a memory of a row or two
             least, chosen = usual, first_chosen
             break
         least = max(1, least // 2)  # nobody asked for so many: what reaches the floor goes first
-    found = []
-    for rule in chosen.rules:
-        label = problem.labels[rule.label]
-        found.append((label, clauses_of(cells, values, rule.box, labels != label, read)))
     make = _Maker(whole_rows, classes, schema, positive, default, problem.labels)
+
+    def polished(*, is_wide: bool) -> list[tuple[int, tuple[Clause, ...]]]:
+        found = []
+        for rule in chosen.rules:
+            label = problem.labels[rule.label]
+            is_foreign = labels != label if is_wide else np.ones_like(labels, dtype=np.bool_)
+            found.append((label, clauses_of(cells, values, rule.box, is_foreign, read)))
+        return found
+
+    found = polished(is_wide=True)
     rules, score = make(found)
+    if not wishes.is_plain and positive is not None:
+        outcomes = make.outcomes(rules, wishes, costs)
+        if chosen.is_enough and not all(each.is_met for each in outcomes):
+            # A wide bound wins outliers beyond it, and they are alerts too.
+            tight, tight_score = make(polished(is_wide=False))
+            narrow = make.outcomes(tight, wishes, costs)
+            if sum(each.is_met for each in narrow) > sum(each.is_met for each in outcomes):
+                rules, score, outcomes = tight, tight_score, narrow
+        bound = min(chosen.bound, length_with_costs(rules, costs))
+        most = float(np.ldexp(chosen.most, engine.unit)) * _grain(problem, sums)
+        return Distilled(
+            rules, score, bound, chosen.n_candidates, least, least < usual, clock.cut_short,
+            most=most, outcomes=outcomes,
+        )  # fmt: skip
     if not reaches(score, min_score) and max_total_length is None:
         # Bins that had to be put together, or weights that had to be rounded, may cost the floor.
-        whole = [(leaf.label, leaf.clauses) for leaf in grown[-1] if leaf.clauses]
+        whole = [
+            (leaf.label, leaf.clauses)
+            for leaf in grown[-1]
+            if leaf.clauses and _is_allowed(cells, leaf)
+        ]
         plain, plain_score = make(whole)
         if min_outliers is None and reaches(plain_score, min_score):
             return Distilled(plain, plain_score, 0, 0, 1, relaxed=True, cut_short=clock.cut_short)
     relaxed = least < usual
-    bound = min(chosen.bound, rules.total_length)  # the last touch may drop a clause
+    bound = min(chosen.bound, length_with_costs(rules, costs))  # the last touch may drop a clause
     further = None
     if chosen.further is not None and positive is not None:
         box = chosen.further.box
@@ -179,6 +217,37 @@ def distill(
     return Distilled(
         rules, score, bound, chosen.n_candidates, least, relaxed, clock.cut_short, further
     )
+
+
+def _is_allowed(cells: Cells, leaf: Leaf) -> bool:
+    """Whether a rule of STAIR's is one that columns allow: it may be taken as it is, whole."""
+    is_free = cells.groups is None and all(
+        column.sides in (ANY_SIDE, ONE_SIDE) for column in cells.columns
+    )
+    return is_free or bool(boxes_of(cells, [leaf]))
+
+
+def _sizes(totals: NDArray[Any], positive: int | None) -> tuple[float, float]:
+    """The weight of outliers, and of all rows."""
+    return float(totals[positive or 0]), float(totals.sum())
+
+
+def _grain(problem: Problem, sums: NDArray[np.int64]) -> float:
+    """By what the weights of rows were divided, in the problem."""
+    return float(sums[0]) / float(problem.weights[0])
+
+
+def _with_costs(cells: Cells) -> Cells:
+    """Cells that know what columns cost, and which of them are one of a group."""
+    names = [column.group for column in cells.columns]
+    groups = {name: k for k, name in enumerate(sorted(set(names) - {""}))}
+    if any(column.cost > 1 for column in cells.columns):
+        cost = np.array([column.cost - 1 for column in cells.columns], dtype=np.int64)
+        cells = replace(cells, further_cost=cost)
+    if groups:
+        of = np.array([groups.get(name, -1) for name in names], dtype=np.int64)
+        cells = replace(cells, groups=of)
+    return cells
 
 
 def _reader(columns: Sequence[Column], rows: Any) -> Reader:
@@ -286,6 +355,20 @@ class _Maker:
         """The outliers (or their weight) that are called so."""
         assert self.positive is not None
         return self._counts(self._predicted(rules) == self.positive)[self.positive]
+
+    def outcomes(
+        self, rules: RuleSet, wishes: Wishes, costs: Mapping[str, int]
+    ) -> tuple[Outcome, ...]:
+        """What became of the wishes, by the finished rules on all rows."""
+        assert self.positive is not None
+        inside = self._predicted(rules) == self.positive
+        counts = self._counts(inside)
+        hits, alerts, n_rows = counts[self.positive], int(inside.sum()), len(inside)
+        found = Found(
+            hits, sum(counts) - hits, alerts, rules.totals[self.positive], n_rows,
+            tuple(rule.precision for rule in rules), length_with_costs(rules, costs), len(rules),
+        )  # fmt: skip
+        return wishes.outcomes(found)
 
     def _score(self, rules: RuleSet) -> float:
         predicted = self._predicted(rules)

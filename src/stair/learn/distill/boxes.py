@@ -43,12 +43,39 @@ def around(cover: Cover, box: Box, seed: int = -1, ease: int = FULL, drops: bool
         less = np.append(bounds.sum() - bounds, bounds.sum()) if drops else bounds.sum()[None]
         found.sums[:] -= cover.kernel.price * less[:, None]
         found.totals[:] -= cover.kernel.price * less
+    _charge(cover, found, columns, drops=drops)
     if len(columns):  # a clause may be drawn anew, but a column has one clause at most
         each = np.arange(len(found.sums) - 1)
         own = found.sums[each, columns[: len(each)]]
         found.sums[:, columns] = NOTHING
         found.sums[each, columns[: len(each)]] = own
     return found
+
+
+def _charge(cover: Cover, found: Around, columns: NDArray[np.int32], *, drops: bool) -> None:
+    """What is known of columns: those that cost more gain less, and of a group there is one."""
+    cells, charges = cover.problem.cells, cover.charges
+    if charges is not None:
+        own = charges[columns]
+        found.sums[:] -= charges[None]
+        less = np.append(own.sum() - own, own.sum()) if drops and len(columns) else own.sum()
+        found.sums[:] -= np.reshape(less, (-1, 1))
+        found.totals[:] -= less
+    if cells.groups is not None and len(columns):
+        rivals = [cells.rivals(j) for j in columns.tolist()]
+        for k in range(len(found.sums)):
+            for place, others in enumerate(rivals):
+                if place != k or len(found.sums) == 1:
+                    found.sums[k, others] = NOTHING
+
+
+def paid(cover: Cover, box: Box) -> int:
+    """What the bounds of a box and its costly columns are charged, in thousandths of a gain."""
+    cells = cover.problem.cells
+    found = cover.kernel.price * sum(cells.n_bounds(j, bins) for j, bins in box.items())
+    if cover.charges is not None:
+        found += int(cover.charges[list(box)].sum())
+    return int(found)
 
 
 def without(box: Box, column: int) -> Box:
@@ -72,26 +99,28 @@ def with_clause(cover: Cover, box: Box, column: int, found: Around, k: int, seed
 
 def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
     """The box drawn anew, clause by clause, until nothing improves; and what it gains."""
-    least = cover.least
+    is_picky = cover.is_picky
     while True:
         found = around(cover, box)
         names = list(box)
         gain = int(found.totals[-1])
-        paid = cover.kernel.price * sum(cover.problem.cells.n_bounds(j, b) for j, b in box.items())
+        charged = paid(cover, box)
         if len(names) > 1:
             k = int(found.totals[:-1].argmax())
             if found.totals[k] >= gain:  # a clause that costs nothing goes
-                box = without(box, names[k])
-                continue
+                shorter = without(box, names[k])
+                if cover.problem.of_rules is None or cover.allows(cover.place(shorter)):
+                    box = shorter
+                    continue
         if cover.must_stop():
-            return cover.place(box), (gain + paid) // FULL
+            return cover.place(box), (gain + charged) // FULL
         sums = found.sums[:-1]
         while True:
             k, column = divmod(int(sums.argmax()), sums.shape[1]) if sums.size else (0, 0)
             if not sums.size or sums[k, column] <= gain:
-                return cover.place(box), (gain + paid) // FULL
+                return cover.place(box), (gain + charged) // FULL
             better = with_clause(cover, without(box, names[k]), column, found, k)
-            if least <= 1 or cover.place(better).hits >= least:
+            if not is_picky or cover.allows(cover.place(better)):
                 box = better
                 break
             sums[k, column] = NOTHING
@@ -108,7 +137,6 @@ def begun(
 ) -> Iterator[tuple[Placed, int]]:
     """Boxes of one, two, … attributes, each drawn anew at the true cost, with what they gain."""
     box: Box = {}
-    least = cover.least
     began = cover.kernel.work
     for step in range(longest):
         if cover.must_stop() or cover.kernel.work - began > cover.most_at_once:
@@ -124,7 +152,7 @@ def begun(
             return
         box = with_clause(cover, box, column, found, -1, seed)
         rule, gain = improved(cover, box)
-        if gain > 0 and rule.hits >= least:
+        if gain > 0 and cover.allows(rule):
             yield rule, gain
             if random.random() < 0.5:
                 box = rule.box

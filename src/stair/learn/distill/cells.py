@@ -39,6 +39,9 @@ class Cells:
     # The least and the largest value of each bin, missing left out; NaN for unlike categories.
     smallest: tuple[NDArray[np.float64], ...]
     largest: tuple[NDArray[np.float64], ...]
+    # What is wished of columns: what an attribute costs beyond 1, and the group that it is of.
+    further_cost: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None  # −1: of none
 
     @property
     def is_ordered(self) -> NDArray[np.bool_]:
@@ -59,9 +62,25 @@ class Cells:
         )
 
     def length(self, box: Box) -> int:
-        """How many attributes the box speaks of; a long list of values counts as several."""
-        n_attributes = len({self.columns[j].attribute for j in box})
-        return n_attributes + sum(self._further(j, bins) for j, bins in box.items())
+        """How many attributes the box speaks of; a long list of values counts as several, and an
+        attribute that costs more as much as it costs."""
+        attributes = {self.columns[j].attribute: j for j in box}
+        further = sum(self._further(j, bins) for j, bins in box.items())
+        if self.further_cost is not None:
+            further += int(self.further_cost[list(attributes.values())].sum())
+        return len(attributes) + further
+
+    def rivals(self, j: int) -> NDArray[np.bool_]:
+        """The columns that no rule with column j may use: others of its group."""
+        if self.groups is None or self.groups[j] < 0:
+            return np.zeros(len(self.columns), dtype=np.bool_)
+        attributes = np.array([column.attribute for column in self.columns])
+        found: NDArray[np.bool_] = (self.groups == self.groups[j]) & (attributes != attributes[j])
+        return found
+
+    def is_one_of_each_group(self, box: Box) -> bool:
+        """Whether the box uses one column of a group at most."""
+        return self.groups is None or not any(self.rivals(j)[list(box)].any() for j in box)
 
     def _further(self, j: int, bins: Bins) -> int:
         """What a list of values counts beyond the attribute itself."""
@@ -95,6 +114,32 @@ class Cells:
                 if self.has_missing[j]:
                     row[self.n_bins[j] - 1] = missing
         return np.fromiter(box, np.int32, len(box)), allowed
+
+
+def all_bins(cells: Cells, j: int, most: int) -> list[Bins] | None:
+    """All that a clause on a column may allow; None where that is more than so much."""
+    n_bins = int(cells.n_bins[j])
+    found: list[Bins] = []
+    if not cells.columns[j].is_ordered:
+        if 2**n_bins - 2 > most:
+            return None
+        every = range(1, 2**n_bins - 1)
+        return [frozenset(k for k in range(n_bins) if code >> k & 1) for code in every]
+    has_missing = bool(cells.has_missing[j])
+    last = n_bins - has_missing - 1
+    if (last + 1) * (last + 2) > most:
+        return None
+    for low in range(last + 1):
+        for high in range(low, last + 1):
+            for missing in (False, True)[: 1 + has_missing]:
+                run: Bins = (low, high, missing)
+                if (low > 0 or high < last or (has_missing and not missing)) and cells.allows(
+                    j, run
+                ):
+                    found.append(run)
+    if has_missing and last >= 0:
+        found.append((1, 0, True))
+    return found
 
 
 def cells_of(

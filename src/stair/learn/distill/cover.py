@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, Final
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stair.data.frame import Array
 from stair.learn.distill import _twin
 from stair.learn.distill.cells import Box, Cells
+from stair.learn.wishes import CEILING, Limit, Wishes
 
 KERNELS: Final[dict[str, Any]] = {"numpy": _twin}
 with suppress(ImportError):  # installed without a C compiler
@@ -30,6 +31,11 @@ with suppress(ImportError):  # installed without a C compiler
 # a thousand in the search and must stay below 2**62.
 LARGEST_DENOMINATOR: Final = 10_000
 LARGEST_TOTAL: Final = 2**36
+# Gains are reckoned in thousandths; what is charged of one stays below what is no gain at all.
+THOUSAND: Final = 1000
+MOST_CHARGED: Final = 2.0**57
+# What an inlier may cost of what an outlier is worth, where that is looked for.
+LEANS: Final = (0.005, 100.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +56,38 @@ class Problem:
     floor: int  # the worth of all rows must be above it
     max_rule_length: int
     min_outliers: int
+    # Wishes beside the floor. Where there are any, worths only say where to look.
+    limits: tuple[Limit, ...] = ()
+    of_rules: Limit | None = None
+    most_rules: int | None = None
+    most_length: int | None = None
+
+    @property
+    def scale(self) -> int:
+        """What all rules together have to be worth, about."""
+        if not self.limits:
+            return abs(self.floor)
+        wanted = self.classes == self.labels[0]
+        return int(self.worth[self.labels[0], 0]) * int(self.weights[wanted].sum())
+
+    def sums_of(self, rows: NDArray[Any]) -> tuple[int, int, int]:
+        """The weight of the outliers among some rows, that of the inliers, and how many there are
+        of both."""
+        own = self.classes[rows] == self.labels[0]
+        weights = self.weights[rows]
+        return int(weights[own].sum()), int(weights[~own].sum()), int(self.times[rows].sum())
+
+    def is_precise(self, rows: NDArray[Any]) -> bool:
+        """Whether a rule that covers these rows is as precise as each must be."""
+        return self.of_rules is None or self.of_rules.of(self.sums_of(rows)) > self.of_rules.floor
+
+    def shortfall(self, sums: Sequence[int], n_rules: int, length: int) -> float:
+        """How far rules are from what is wished; 0 where they are all that."""
+        missed = sum(limit.shortfall(sums) for limit in self.limits)
+        for most, has in ((self.most_rules, n_rules), (self.most_length, length)):
+            if most is not None and has > most:
+                missed += CEILING * (has - most) / most if most else CEILING * has
+        return missed
 
 
 def problem_of(
@@ -64,6 +102,7 @@ def problem_of(
     max_rule_length: int,
     min_outliers: int,
     times: NDArray[np.int64] | None = None,
+    wishes: Wishes | None = None,
     settled: NDArray[np.int64] | None = None,
 ) -> Problem:
     """F1 of the class `positive`, or accuracy where there is none, as worths and a floor.
@@ -98,9 +137,18 @@ def problem_of(
         needed -= 1  # nothing is above a perfect score
     if times is None:
         times = np.ones(len(classes), dtype=np.int64)
-    return Problem(
+    problem = Problem(
         cells, classes, labels, default, worth, whole, times, int(needed), max_rule_length,
         min_outliers,
+    )  # fmt: skip
+    if wishes is None or wishes.is_plain or positive is None:
+        return problem
+    outliers = int(totals[positive])
+    limits = wishes.limits(outliers, int(times.sum()))
+    limits = limits or (Limit("min_score", 1, 0, 0, 1.0),)  # each rule is precise: at least one
+    return replace(
+        problem, limits=limits, of_rules=wishes.of_rules(outliers), most_rules=wishes.rules,
+        most_length=wishes.most_length,
     )  # fmt: skip
 
 
@@ -138,6 +186,11 @@ class Cover:
         self._counts = np.zeros((len(problem.labels), n_rows), dtype=np.int32)
         self._rank = np.full(n_rows, len(problem.labels), dtype=np.intp)
         self.aim = 0
+        self.sums = [0, 0, 0]  # as in `Problem.sums_of`, of what is covered
+        self.worth = problem.worth
+        # What the columns that cost more are charged, in thousandths of a gain.
+        self.charges: NDArray[np.int64] | None = None
+        self.ratio = 0.0  # what an inlier costs of what an outlier is worth, once it has changed
         self.value = int(self._worth(np.arange(n_rows)).sum())
         self.kernel = boxes(
             np.ascontiguousarray(cells.codes), cells.n_bins, cells.is_ordered, cells.has_missing,
@@ -149,8 +202,64 @@ class Cover:
         return sum(rule.length for rule in self.rules)
 
     def is_enough(self) -> bool:
-        """Whether the rules are above the floor."""
+        """Whether the rules are above the floor, and all else that is wished."""
+        if self.problem.limits:
+            return bool(self.rules) and self.shortfall() == 0
         return self.value > self.problem.floor
+
+    def shortfall(self) -> float:
+        return self.problem.shortfall(self.sums, len(self.rules), self.length)
+
+    def charge(self, length: int) -> None:
+        """Make an attribute cost, beyond the first, its part of what rules so long are worth."""
+        further = self.problem.cells.further_cost
+        if further is not None:
+            each = THOUSAND * self.problem.scale / max(length, 1)
+            self.charges = np.minimum(each * further, MOST_CHARGED).astype(np.int64)
+
+    def is_covered(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these rows some rule covers."""
+        found: NDArray[np.bool_] = self._rank[rows] < len(self.problem.labels)
+        return found
+
+    def is_within(self) -> bool:
+        """Whether all ceilings hold: what cannot be mended by more rules."""
+        problem = self.problem
+        hard = all(
+            limit.of(self.sums) > limit.floor for limit in problem.limits if limit.is_ceiling
+        )
+        is_short = problem.most_length is None or self.length <= problem.most_length
+        return hard and is_short and (problem.most_rules or math.inf) >= len(self.rules)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many rules as there may be."""
+        most = self.problem.most_rules
+        return most is not None and len(self.rules) >= most
+
+    @property
+    def is_picky(self) -> bool:
+        """Whether a box may be worth something and still be none that may be chosen."""
+        return self.least > 1 or self.problem.of_rules is not None
+
+    def allows(self, rule: Placed) -> bool:
+        """Whether a rule covers outliers enough, and is precise enough."""
+        return rule.hits >= self.least and self.problem.is_precise(rule.rows)
+
+    def lean(self, factor: float) -> None:
+        """Make inliers cost so many times what they do now. With several wishes nobody knows before
+        what an inlier costs at the place where all of them hold."""
+        worth, own = self.problem.worth, self.problem.labels[0]
+        least, most = LEANS
+        first = -int(worth[1 - own, 0]) / int(worth[own, 0])
+        self.ratio = min(max((self.ratio or first) * factor, least), most)
+        floor = 2 * self.ratio / (1 + self.ratio)
+        self.worth = worth.copy()
+        self.worth[own, 0] = max(1, round((2 - floor) * LARGEST_DENOMINATOR))
+        self.worth[1 - own, 0] = -max(1, round(floor * LARGEST_DENOMINATOR))
+        everything = np.arange(len(self._rank))
+        self.value = int(self._worth(everything).sum())
+        self.kernel.load(self.gains(everything))
 
     def aim_at(self, label: int) -> None:
         """From now on gains are those of rules with this label (its place among the labels)."""
@@ -190,14 +299,20 @@ class Cover:
     def _update(self, rule: Placed) -> None:
         rows = rule.rows
         before = int(self._worth(rows).sum())
+        was_covered = self._rank[rows] < len(self.problem.labels)
         present = self._counts[:, rows] > 0
         rank = np.where(present.any(axis=0), present.argmax(axis=0), len(self.problem.labels))
         self._rank[rows] = rank
+        if self.problem.limits:
+            is_covered = rank < len(self.problem.labels)
+            for sign, changed in ((1, is_covered & ~was_covered), (-1, was_covered & ~is_covered)):
+                for k, part in enumerate(self.problem.sums_of(rows[changed])):
+                    self.sums[k] += sign * part
         self.value += int(self._worth(rows).sum()) - before
         self.kernel.change(rows, self.gains(rows))
 
     def _worth(self, rows: Array) -> NDArray[np.int64]:
-        worth = self.problem.worth[self.problem.classes[rows], self._rank[rows]]
+        worth = self.worth[self.problem.classes[rows], self._rank[rows]]
         total: NDArray[np.int64] = worth * self.problem.weights[rows]
         return total
 
@@ -205,6 +320,6 @@ class Cover:
         """What covering each of these rows by a rule of the present label would be worth."""
         problem, rank = self.problem, self._rank[rows]
         classes = problem.classes[rows]
-        change = problem.worth[classes, self.aim] - problem.worth[classes, rank]
+        change = self.worth[classes, self.aim] - self.worth[classes, rank]
         gains: NDArray[np.int64] = np.where(rank <= self.aim, 0, change) * problem.weights[rows]
         return gains

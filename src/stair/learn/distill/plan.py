@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -27,6 +27,14 @@ from stair.learn.distill.select import (
     shrink,
 )
 from stair.learn.distill.starts import boxes_of
+from stair.learn.distill.wished import (
+    explain_most,
+    fill,
+    first_candidates,
+    fit_in,
+    shorten,
+    without_soft,
+)
 from stair.rules.rule_set import Leaf
 
 Effort: TypeAlias = Literal["fast", "normal"]
@@ -66,6 +74,7 @@ class Chosen(NamedTuple):
     bound: int = 0
     n_candidates: int = 0
     further: Placed | None = None  # a rule that would add most to these
+    most: int = 0  # where as much as possible was to be explained: no choice explains more
 
 
 def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
@@ -83,6 +92,7 @@ def shortest_set(
     max_total_length: int | None,
     clock: Clock,
     seed: int,
+    wants_most: bool = False,
 ) -> Chosen:
     """The shortest set of boxes above the floor that the effort finds.
 
@@ -91,9 +101,9 @@ def shortest_set(
     """
     plan = _PLANS[effort]
     cover, pool, random = Cover(problem), Pool(), np.random.default_rng(seed)
-    size = problem.cells.codes.size
-    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
-    pace = Pace(cover, min(budget, plan.most), clock)
+    pace = _pace(cover, plan, clock)
+    if problem.limits:
+        return _wished_set(cover, grown, random, pool, plan, pace, clock, wants_most)
     n_wanted = int(problem.times[problem.classes != problem.default].sum())
     usual = max(problem.min_outliers, least_outliers(None, n_wanted))
 
@@ -144,6 +154,59 @@ def shortest_set(
     return Chosen(list(cover.rules), cover.is_enough(), bound, n_candidates, further)
 
 
+def _pace(cover: Cover, plan: _Plan, clock: Clock) -> Pace:
+    size = cover.problem.cells.codes.size
+    budget = min(plan.per_value * size, plan.base) + plan.more_per_value * size
+    return Pace(cover, min(budget, plan.most), clock)
+
+
+def _wished_set(
+    cover: Cover,
+    grown: Sequence[Sequence[Leaf]],
+    random: np.random.Generator,
+    pool: Pool,
+    plan: _Plan,
+    pace: Pace,
+    clock: Clock,
+    wants_most: bool,
+) -> Chosen:
+    """The same where more is wished than a floor: the shortest set that is all of it, or the one
+    that explains most. What cannot be had gives way, and the ceilings stay."""
+    problem = cover.problem
+    n_wanted = int(problem.times[problem.classes != problem.default].sum())
+    usual = max(problem.min_outliers, least_outliers(None, n_wanted))
+    cover.least = problem.min_outliers
+    first_candidates(cover, pool)
+    for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
+        fill(cover, random, pool, plan.tries, lambda: pace.is_over(0.15))
+        if wants_most and problem.most_length is not None:
+            for leaves in grown:
+                _remember(cover, leaves, pool)
+        else:
+            _start(cover, grown, random, pool, plan, pace, lambda _: None)
+        if cover.is_enough():
+            break
+    pace.found_shorter()
+    bound = n_candidates = most = 0
+    is_sized = not wants_most or problem.most_length is None
+    if is_sized:  # whoever says how much is enough has the shortest that are
+        until = 0.5 if wants_most else 0.8
+        bound, n_candidates = shorten(
+            cover, random, pool, pace, clock, plan.rounds, plan.entries, until
+        )
+        cover.problem = replace(problem, most_length=problem.most_length or cover.length)
+    is_enough = cover.is_enough()
+    cover.least = problem.min_outliers
+    if wants_most and (is_enough or not is_sized):
+        most, n_candidates = explain_most(cover, random, pool, pace, clock, plan.entries, 0.8)
+        bound, is_enough = 0, cover.is_enough()
+    elif not is_enough:
+        cover.problem, soft = without_soft(problem)
+        explain_most(cover, random, pool, pace, clock, plan.entries, 0.6, soft)
+        bound = n_candidates = 0
+    return Chosen(list(cover.rules), is_enough, bound, n_candidates, None, most)
+
+
 def _further(cover: Cover, random: np.random.Generator, pool: Pool, least: int) -> Placed | None:
     """What one more rule would be, where the floor is reached and enough outliers are left."""
     cover.least = least
@@ -162,7 +225,7 @@ def _single_clause(cover: Cover) -> Placed | None:
             if cover.value + gains[column] <= cover.problem.floor:
                 break
             rule = cover.place(with_clause(cover, {}, column, found, -1))
-            if rule.hits >= cover.least and (best is None or rule.length < best.length):
+            if cover.allows(rule) and (best is None or rule.length < best.length):
                 best = rule
                 if rule.length == 1:
                     return rule
@@ -179,19 +242,22 @@ def _start(
     tell: Callable[[int], None],
 ) -> None:
     """The shortest of several first sets: STAIR's rules at several floors, and boxes."""
-    starts = []
+    starts, problem = [], cover.problem
     for leaves in (*grown, None):
         cover.become([])
         if leaves is None:
             construct(cover, random, pool, plan.tries, lambda: pace.is_over(0.5))
         else:
             _take_leaves(cover, leaves, pool)
+        fit_in(cover)
         if not cover.is_enough():
-            climb(cover, random, pool, pace, 0.5)
+            climb(cover, random, pool, pace, 0.5 if not problem.limits else 0.3)
         redraw(cover, list(cover.rules))
         if cover.is_enough():
             shrink(cover, tell)
-        rank = cover.length if cover.is_enough() else -cover.value
+        rank: float = cover.length if cover.is_enough() else -cover.value
+        if problem.limits and not cover.is_enough():
+            rank = cover.shortfall()
         starts.append(((not cover.is_enough(), rank), list(cover.rules)))
         if cover.is_enough() and cover.length <= SHORTEST:
             break
@@ -207,12 +273,20 @@ def _cut(cover: Cover, most: int | None) -> None:
         redraw(cover, list(cover.rules))
 
 
+def _remember(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
+    """STAIR's own rules, as candidates."""
+    for box, _ in boxes_of(cover.problem.cells, leaves):
+        rule = cover.place(box)
+        if cover.allows(rule):
+            pool.remember(rule)
+
+
 def _take_leaves(cover: Cover, leaves: Sequence[Leaf], pool: Pool) -> None:
     """STAIR's own rules, those that cover enough outliers."""
     problem = cover.problem
     for box, label in boxes_of(problem.cells, leaves):
         cover.aim_at(problem.labels.index(label))
         rule = cover.place(box)
-        if rule.hits >= cover.least:
+        if cover.allows(rule) and not cover.is_full:
             cover.add(rule)
             pool.remember(rule)

@@ -41,6 +41,8 @@ REMEMBERED: Final = 20_000
 # A bound costs this part of what an attribute is worth: among rules as long, those that are open
 # to one side are preferred.
 BOUND: Final = 0.02
+# With several wishes an inlier's cost changes by this factor at a time.
+LEAN: Final = 1.2
 
 
 class Pace:
@@ -96,7 +98,11 @@ def construct(
     """Take boxes by gain per length until the floor is well passed."""
     problem = cover.problem
     target = problem.floor + PAST * abs(problem.floor)
-    while cover.value <= target and not stop():
+
+    def is_past() -> bool:
+        return cover.is_enough() if problem.limits else cover.value > target
+
+    while not is_past() and not stop() and not cover.is_full:
         best: tuple[float, Placed] | None = None
         for label in range(len(problem.labels)):
             if cover.must_stop():
@@ -177,7 +183,9 @@ class Losses:
                 break
         cover.remove(rule)
         if box is not None:
-            cover.add(cover.place(box))
+            shorter = cover.place(box)
+            if cover.problem.is_precise(shorter.rows):
+                cover.add(shorter)
 
 
 def shrink(cover: Cover, say: Callable[[int], None]) -> None:
@@ -229,7 +237,7 @@ def lengthen(cover: Cover, rule: Placed) -> None:
     column = int(sums.argmax())
     if sums[column] > found.totals[-1]:
         longer = cover.place(with_clause(cover, rule.box, column, found, -1))
-        if longer.hits >= cover.least:
+        if cover.allows(longer):
             rule = longer
     cover.add(rule)
 
@@ -243,7 +251,7 @@ def search(
     say: Callable[[int], None],
 ) -> None:
     """Shorter and shorter sets, from one that reaches the floor, until the budget is spent."""
-    floor = abs(cover.problem.floor)
+    floor = cover.problem.scale
     losses = Losses(cover)
     best, length = list(cover.rules), cover.length
     began = pace.share
@@ -255,11 +263,12 @@ def search(
             losses.drop()
         while not cover.is_enough() and not pace.is_over(until):
             pace.step()
-            redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
+            redraw(cover, some(cover.rules, DRAWN_ANEW, random))
             if cover.is_enough():
                 break
+            lean(cover)
             before, value = list(cover.rules), cover.value
-            _renew(cover, room, floor / room if room else floor, random, pool)
+            renew(cover, room, floor / room if room else floor, random, pool)
             cooling = 1 - (pace.share - began) / (until - began)
             step_back = HEAT * cooling * random.random() * floor / max(room, 1)
             if not cover.is_enough() and cover.value < value - step_back:
@@ -275,24 +284,37 @@ def search(
 def settle(cover: Cover, random: Generator, pool: Pool, pace: Pace, share: float) -> None:
     """Of the sets that are as long, one that is worth more and has fewer bounds: what is far above
     the floor on these rows is more likely to be above it on others."""
-    room, floor = cover.length, abs(cover.problem.floor)
+    room, floor = cover.length, cover.problem.scale
     price_bounds(cover, room)
     best, most = list(cover.rules), _net(cover)
     began = last = pace.share
     while not pace.is_late and pace.share < min(began + share, last + share / 2):
         pace.step()
-        redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
+        redraw(cover, some(cover.rules, DRAWN_ANEW, random))
         before, net = list(cover.rules), _net(cover)
         if net > most and cover.is_enough():
             best, most, last = before, net, pace.share
-        _renew(cover, room, floor / room, random, pool, enough=False)
+        renew(cover, room, floor / room, random, pool, enough=False)
         if _net(cover) < net:
             cover.become(before)
     cover.become(best)
 
 
 def price_bounds(cover: Cover, length: int) -> None:
-    cover.kernel.price = round(FULL * BOUND * abs(cover.problem.floor) / max(length, 1))
+    cover.kernel.price = round(FULL * BOUND * cover.problem.scale / max(length, 1))
+    cover.charge(length)
+
+
+def lean(cover: Cover) -> None:
+    """With several wishes: inliers cost more where too many of them are covered, and less where
+    there are outliers too few."""
+    limits = cover.problem.limits
+    if not limits:
+        return
+    missed = {limit.name for limit in limits if limit.of(cover.sums) <= limit.floor}
+    too_many, too_few = bool(missed & {"min_precision", "max_alerts"}), "min_recall" in missed
+    if too_many != too_few:
+        cover.lean(LEAN if too_many else 1 / LEAN)
 
 
 def _net(cover: Cover) -> int:
@@ -304,27 +326,28 @@ def _net(cover: Cover) -> int:
 
 def climb(cover: Cover, random: Generator, pool: Pool, pace: Pace, until: float) -> None:
     """Longer sets that are worth more, from one that does not reach the floor, until it does."""
-    floor = abs(cover.problem.floor)
+    floor = cover.problem.scale
     while not cover.is_enough() and not pace.is_over(until):
         pace.step()
-        redraw(cover, _some(cover.rules, DRAWN_ANEW, random))
+        redraw(cover, some(cover.rules, DRAWN_ANEW, random))
+        lean(cover)
         before, value = list(cover.rules), cover.value
-        _renew(cover, cover.length + 3, floor / (cover.length + 3), random, pool)
+        renew(cover, cover.length + 3, floor / (cover.length + 3), random, pool)
         if cover.value < value:
             cover.become(before)
 
 
-def _renew(
+def renew(
     cover: Cover, room: int, price: float, random: Generator, pool: Pool, enough: bool = True
 ) -> None:
     """Take a few rules out and look for others in their place, until they are enough or, where
     that is not enough, there is no room."""
-    for rule in _some(cover.rules, TAKEN_OUT[random.integers(len(TAKEN_OUT))], random):
+    for rule in some(cover.rules, TAKEN_OUT[random.integers(len(TAKEN_OUT))], random):
         cover.remove(rule)
     price *= random.uniform(0.3, 1.0)
     new = []
     for _ in range(2 * room):
-        if cover.length >= room or (enough and cover.is_enough()):
+        if cover.length >= room or cover.is_full or (enough and cover.is_enough()):
             break
         found = find(cover, room - cover.length, price, random, pool, tries=2)
         if found is not None:
@@ -341,7 +364,7 @@ def _renew(
             lengthen(cover, rule)
 
 
-def _some(rules: list[Placed], most: int, random: Generator) -> list[Placed]:
+def some(rules: list[Placed], most: int, random: Generator) -> list[Placed]:
     if not rules:
         return []
     return [rules[k] for k in random.choice(len(rules), min(most, len(rules)), replace=False)]

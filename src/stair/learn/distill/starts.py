@@ -35,7 +35,7 @@ def boxes_of(cells: Cells, leaves: Sequence[Leaf]) -> list[tuple[Box, int]]:
                 break
             box[column] = bins
         else:
-            if box:
+            if box and cells.is_one_of_each_group(box):
                 found.append((box, leaf.label))
     return found
 

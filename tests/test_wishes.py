@@ -457,3 +457,14 @@ def test_wishes_about_one_kind_are_refused_for_several() -> None:
     kinds = np.where(data["flagged"] == 1, np.where(data["amount"] > 500, "a", "b"), "ok")
     with pytest.raises(StairError, match=r"max_alerts=50 is for one kind of outlier; name it"):
         stair.summarize(data, kinds, negative="ok", method=DistilledStair(max_alerts=50))
+
+
+def test_the_quick_check_is_quick_and_has_its_part_of_the_alerts() -> None:
+    """It once learned with all the effort that was asked for, so that everything took twice as
+    long; and a number of alerts is that of all rows, of which a fold has fewer."""
+    method = DistilledStair(max_alerts=150, time_limit=60.0)
+    learned: Any = None
+    cheaper = method.cheaper(learned, 3)
+    assert (cheaper.effort, cheaper.time_limit) == ("fast", 10.0)
+    assert method.for_part(2 / 3).max_alerts == 100
+    assert DistilledStair(max_alerts=0.05).for_part(2 / 3).max_alerts == 0.05

@@ -144,6 +144,18 @@ class DistilledMethod(Method):
             outcomes=found.outcomes,
         )  # fmt: skip
 
+    def for_part(self, share: float) -> Self:
+        """A number of alerts is that of all rows."""
+        most = self.max_alerts
+        if not isinstance(most, int | np.integer):
+            return self
+        return replace(self, max_alerts=max(1, round(int(most) * share)))
+
+    def cheaper(self, learned: Learned, folds: int) -> Self:
+        del learned
+        limit = None if self.time_limit is None else self.time_limit / (2 * folds)
+        return replace(self, effort="fast", time_limit=limit)
+
 
 @dataclass(eq=False)
 class StairMethod(Method):

@@ -33,11 +33,13 @@ from stair import (
     Stair,
     StairError,
     Summary,
+    Update,
     check,
     export,
     learn_exceptions,
     load,
     summarize,
+    update,
 )
 from stair.estimators.distilled import DistilledStair as Distilled
 
@@ -52,6 +54,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(load("rules.json"), Rulebook)
     assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
     assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
+    assert_type(update("rules.json", {}, "label"), Update)
     assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)

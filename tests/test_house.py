@@ -26,6 +26,7 @@ OF_THE_COMMAND = {
     "doctor.py",
     "operation/command.py",
     "operation/except_command.py",
+    "operation/update_command.py",
     "review/command.py",
     "__main__.py",
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from stair.learn.wishes import ColumnWish
     from stair.operation.check import CheckUp, check
     from stair.operation.exceptions import learn_exceptions
+    from stair.operation.update import Update, update
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
 
@@ -52,6 +53,8 @@ _HOMES = {
     "learn_exceptions": "operation.exceptions",
     "load": "export.json",
     "summarize": "summary",
+    "Update": "operation.update",
+    "update": "operation.update",
 }
 
 __all__ = [
@@ -78,11 +81,13 @@ __all__ = [
     "Stair",
     "StairError",
     "Summary",
+    "Update",
     "check",
     "export",
     "learn_exceptions",
     "load",
     "summarize",
+    "update",
 ]
 
 

@@ -30,6 +30,7 @@ from stair.flags import (
 )
 from stair.operation.command import check
 from stair.operation.except_command import except_
+from stair.operation.update_command import mark, update
 from stair.review.command import review
 
 if TYPE_CHECKING:
@@ -435,6 +436,8 @@ def _saved(path: Path) -> Rulebook:
 
 app.command(name="except")(except_)
 app.command()(check)
+app.command()(update)
+app.command()(mark)
 app.command()(review)
 app.command()(reproduce)
 app.command()(doctor)

@@ -123,10 +123,11 @@ def to_json(summary: Findings | Rulebook) -> str:
     """The rules of a summary, with the fields they speak of and the facts about them."""
     if isinstance(summary, Rulebook):
         return document_of(summary.kept, summary.facts, summary.records, summary.exception_records)
-    return document_of(summary.rules, _facts(summary))
+    return document_of(summary.rules, facts_of(summary))
 
 
-def _facts(summary: Findings) -> dict[str, object]:
+def facts_of(summary: Findings) -> dict[str, object]:
+    """What a rules file says of rules beside themselves."""
     return {
         "method": summary.method,
         "score": summary.score,

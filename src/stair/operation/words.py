@@ -69,10 +69,10 @@ def sentences(found: CheckUp) -> list[str]:
     said = [_change(s) for s in found.standings if s.is_alarm or s.state == "grown"]
     few = [s.number for s in found.standings if s.state == "too few rows"]
     if few:
-        said.append(f"Too few rows to say anything of {_rules(few)}.")
+        said.append(f"Too few rows to say anything of {rules_in_words(few)}.")
     unknown = [s.number for s in found.standings if s.state == "not known"]
     if unknown:
-        said.append(f"Nothing is known of what {_rules(unknown)} covered when learned.")
+        said.append(f"Nothing is known of what {rules_in_words(unknown)} covered when learned.")
     if found.explained is not None:
         said.append(_explained(found))
     if found.unseen:
@@ -81,7 +81,7 @@ def sentences(found: CheckUp) -> list[str]:
             "seen" for name, n in found.unseen.items()
         ) + ".")  # fmt: skip
     if found.expired:
-        said.append(f"Past the last day: {_rules(found.expired)}.")
+        said.append(f"Past the last day: {rules_in_words(found.expired)}.")
     n = sum(each.is_alarm for each in found.standings)
     if n:
         verb = "has" if n == 1 else "have"
@@ -159,7 +159,7 @@ def _bounds(low: float, high: float) -> str:
     return f"{100 * low:.0f}–{100 * high:.0f}"
 
 
-def _rules(numbers: Iterable[int]) -> str:
+def rules_in_words(numbers: Iterable[int]) -> str:
     listed = [str(number) for number in numbers]
     return f"rule{'s' * (len(listed) != 1)} {folded(listed)}"
 

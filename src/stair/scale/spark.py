@@ -37,7 +37,7 @@ _BLOB = "part int, blob binary"
 Batches: TypeAlias = "Iterator[pa.RecordBatch]"
 
 
-def open_spark(data: object) -> DataFrame:
+def open_spark(data: Any) -> DataFrame:
     """A Spark DataFrame."""
     if optional("pyspark") is None:
         raise StairError("the engine spark needs pyspark: pip install 'stair[spark]'")
@@ -46,7 +46,8 @@ def open_spark(data: object) -> DataFrame:
             f"the engine spark takes a Spark DataFrame, but got {type(data).__name__}; read it "
             "first, as with spark.read.parquet(...)"
         )
-    return data
+    found: DataFrame = data
+    return found
 
 
 def code_spark(
@@ -141,7 +142,7 @@ def _in_words() -> Iterator[None]:
         raise StairError(f"Spark cannot read the data: {reason(error)}.") from error
 
 
-def _gathered(data: DataFrame, work: object) -> list[Any]:
+def _gathered(data: DataFrame, work: Any) -> list[Any]:
     """What a worker finds out about each partition, in the order of the partitions."""
     with _in_words():
         rows = data.mapInArrow(work, _BLOB).collect()

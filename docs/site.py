@@ -88,6 +88,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-dbt", "dbt", "docs/howto-dbt.md"),
         Page("howto-great-expectations", "Great Expectations", "docs/howto-great-expectations.md"),
         Page("howto-soda", "Soda", "docs/howto-soda.md"),
+        Page("howto-sigma", "Sigma", "docs/howto-sigma.md"),
         Page("exports", "Other exports", "docs/exports.md"),
         Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),

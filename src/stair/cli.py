@@ -290,7 +290,7 @@ def export(
         str,
         typer.Option(
             help="text, markdown, json, sql, pandas, polars, python, onnx, pmml, dbt (a folder), "
-            "great-expectations or soda."
+            "great-expectations, soda or sigma."
         ),
     ] = "text",
     output: Annotated[
@@ -309,7 +309,13 @@ def export(
             rich_help_panel="SQL",
         ),
     ] = "duckdb",
-    table: Annotated[str, typer.Option(help="The table to label.", rich_help_panel="SQL")] = "data",
+    table: Annotated[
+        str,
+        typer.Option(
+            help="The table to label; for sigma the category of the log source.",
+            rich_help_panel="SQL",
+        ),
+    ] = "data",
     form: Annotated[
         str, typer.Option(help="query, view, case or conditions.", rich_help_panel="SQL")
     ] = "query",

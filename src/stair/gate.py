@@ -62,6 +62,7 @@ _ENDINGS: Final[dict[str, tuple[str, ...]]] = {
     "pmml": (".pmml", ".xml"),
     "great-expectations": (".json", *_PLAIN),
     "soda": (".yml", ".yaml", *_PLAIN),
+    "sigma": (".yml", ".yaml", *_PLAIN),
     "junit": (".xml",),
     "review": (".db", ".sqlite", ".sqlite3"),
 }

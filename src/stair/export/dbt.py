@@ -13,9 +13,9 @@ from typing import Final
 
 from stair.data.folder import write_folder
 from stair.errors import StairError
-from stair.export.detections import Detection, detections, on_relation
+from stair.export.detections import Detection, check_each, detections, on_relation
 from stair.export.sentences import one_line, to_sentences
-from stair.export.sql import new_columns, to_sql
+from stair.export.sql import check_dialect, new_columns, to_sql
 from stair.export.sql_clauses import quoted_name
 from stair.export.sql_dialects import dialect_of
 from stair.export.yaml import quoted
@@ -40,6 +40,8 @@ def to_dbt(
     "table").
     """
     names = _Names(table)
+    check_dialect(dialect)
+    check_each(rules, lambda some: to_sql(some, "data", dialect))
     files = {
         "dbt_project.yml": _project(names),
         f"models/{names.model}.sql": _model(rules, names, dialect),

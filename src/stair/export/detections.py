@@ -67,6 +67,31 @@ def something_to_find(rules: RuleSet, what: str) -> tuple[Detection, ...]:
     return found
 
 
+def check_each(rules: RuleSet, write: Callable[[RuleSet], object]) -> None:
+    """Whether rules can be written. Where not, it is said which of them cannot, and why."""
+    try:
+        write(rules)
+        return
+    except StairError as error:
+        whole = error
+    alone = [rules.with_rules([k]).with_exceptions(()) for k in range(len(rules))]
+    named = [("rule", k, rules[k], some) for k, some in enumerate(alone)]
+    nothing = rules.with_rules([])
+    named += [
+        ("exception", k, each, nothing.with_exceptions([each]))
+        for k, each in enumerate(rules.exceptions)
+    ]
+    for what, k, rule, some in named:
+        try:
+            write(some)
+        except StairError as error:
+            if f"the rule {rule} cannot" in str(error):
+                raise
+            words = one_line(rule.in_words())
+            raise StairError(f"{what} {k + 1}, {words}: {error}") from None
+    raise whole
+
+
 def on_relation(
     write: Callable[[str], str], dialect: Dialect, relation: str, escaped: Callable[[str], str]
 ) -> str:

@@ -15,6 +15,7 @@ from stair.export.pmml import to_pmml
 from stair.export.polars import polars_label, to_polars
 from stair.export.python import to_python
 from stair.export.sentences import to_markdown, to_sentences
+from stair.export.sigma import to_sigma
 from stair.export.soda import to_soda
 from stair.export.sql import to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.rules.rule_set import RuleSet
@@ -93,6 +94,11 @@ class Endings:
     ) -> str:
         """The outlier rules as checks of Soda, which count the rows that fail."""
         return written(to_soda(self.rules, table, dialect), path)
+
+    def to_sigma(self, table: str | Sequence[str] = "data", path: str | Path | None = None) -> str:
+        """The outlier rules as detections of Sigma, in one file. The table is the category of the
+        log source; ("product", "category") says both."""
+        return written(to_sigma(self.rules, table), path)
 
     def to_python(self, path: str | Path | None = None) -> str:
         """The source of a function that labels a row and needs nothing but Python."""

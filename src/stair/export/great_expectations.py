@@ -12,8 +12,8 @@ import re
 from typing import Any, Final
 
 from stair.errors import StairError
-from stair.export.detections import Detection, on_relation, something_to_find
-from stair.export.sql import new_columns, to_sql_rows
+from stair.export.detections import Detection, check_each, on_relation, something_to_find
+from stair.export.sql import check_dialect, new_columns, to_sql, to_sql_rows
 from stair.export.sql_dialects import dialect_of
 from stair.rules.rule_set import RuleSet
 
@@ -25,6 +25,9 @@ _PARAMETER: Final = re.compile(r"(?<![:\w$\\]):[\w$]|\\:")
 def to_great_expectations(rules: RuleSet, dialect: str = "duckdb") -> str:
     """The suite as JSON, which `ExpectationSuite(**json.loads(text))` reads."""
     found = something_to_find(rules, "Great Expectations")
+    if dialect != PANDAS:
+        check_dialect(dialect)
+        check_each(rules, lambda some: to_sql(some, "data", dialect))
     suite = {
         "name": "stair_rules",
         "expectations": [_expectation(rules, each, dialect) for each in found],

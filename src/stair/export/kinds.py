@@ -23,7 +23,7 @@ _PLAIN: Final[dict[str, Callable[[Rulebook], str | bytes]]] = {
     "pmml": Rulebook.to_pmml,
 }
 KINDS: Final = ("text", "markdown", "json", "sql", "pandas", "polars", "python", "onnx", "pmml",
-                "dbt", "great-expectations", "soda")  # fmt: skip
+                "dbt", "great-expectations", "soda", "sigma")  # fmt: skip
 
 
 def check_kind(kind: str, form: str) -> None:
@@ -43,6 +43,8 @@ def export(saved: Rulebook, kind: str, table: str, dialect: str, form: str) -> s
         return saved.to_great_expectations(None, dialect)
     if kind == "soda":
         return saved.to_soda(table, None, dialect)
+    if kind == "sigma":
+        return saved.to_sigma(table)
     if kind != "sql":
         return _PLAIN[kind](saved)
     if form == "conditions":

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from stair.export.detections import something_to_find
-from stair.export.sql import to_sql_rows
+from stair.export.detections import check_each, something_to_find
+from stair.export.sql import check_dialect, to_sql, to_sql_rows
 from stair.export.yaml import block, quoted
 from stair.rules.clauses import Mentions
 from stair.rules.rule_set import RuleSet
@@ -23,7 +23,10 @@ _HOSTILE: Final = re.compile(r"\$\{|[\r\n]")
 def to_soda(rules: RuleSet, table: str | Sequence[str] = "data", dialect: str = "duckdb") -> str:
     """The checks as YAML, which `soda scan` reads."""
     lines = ["checks:"]
-    for found in something_to_find(rules, "Soda"):
+    checks = something_to_find(rules, "Soda")
+    check_dialect(dialect)
+    check_each(rules, lambda some: to_sql(some, table, dialect))
+    for found in checks:
         fails = [f"      fail: when > {found.most}"] if found.is_error else []
         query = to_sql_rows(rules, found.number, table, dialect)
         lines += [

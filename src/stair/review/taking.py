@@ -30,7 +30,7 @@ from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
                   "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml",
-                  "great-expectations": "json", "soda": "yml"}  # fmt: skip
+                  "great-expectations": "json", "soda": "yml", "sigma": "yml"}  # fmt: skip
 FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.A)
 MOST_DETAILED: Final = 60  # rules of the report that have histograms

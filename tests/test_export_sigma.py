@@ -1,0 +1,239 @@
+"""Detections of Sigma, converted by pySigma and run for real in SQLite."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from environments import ask
+from export_cases import LABELS, Case
+from stair.errors import StairError
+from stair.export.sigma import to_sigma
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
+from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.schema import Field, Schema
+from target_cases import drawn, exported, flagged
+
+pytestmark = [pytest.mark.xdist_group("sigma")]
+
+REASONS = (
+    "none of these rules flags rows",
+    "Sigma cannot find the nearest of them",
+    "has times, and Sigma compares only numbers",
+    "Sigma knows no weekdays",
+    "Sigma knows no time zones",
+    "in whatever case, and rules tell cases apart",
+    "it covers everything, and a detection of Sigma must ask something",
+    "none of these rules can flag a row",
+    "cannot be a field in Sigma, where | begins a modifier",
+)
+
+
+def sayable(case: Case, number: int) -> Case:
+    """The case without most of what Sigma has no words for."""
+    if case.rules.routing:
+        return case
+
+    def is_sayable(clause: Clause) -> bool:
+        fields = {field.name: field for field in case.fields}
+        if "|" in fields[clause.feature].source or isinstance(clause, Period):
+            return False
+        if isinstance(clause, Mentions):
+            return clause.term.isascii()
+        zone = fields[clause.feature].zone
+        return fields[clause.feature].part != "weekday" and zone in ("", "UTC")
+
+    def less(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        shorter = [replace(r, clauses=tuple(filter(is_sayable, r.clauses))) for r in rules]
+        return tuple(rule for rule in shorter if rule.clauses)
+
+    rules, exceptions = less(case.rules.rules), less(case.rules.exceptions)
+    if not any(rule.label == LABELS[1] for rule in rules):
+        names = [
+            f.name
+            for f in case.fields
+            if f.kind in ("category", "text") and is_sayable(Among(f.name))
+        ]
+        more = Among(names[number % len(names)], negated=bool(number % 3), missing=not number % 3)
+        rules = (*rules, Rule((more,), LABELS[1], ((LABELS[1], 3.0), (LABELS[0], 2.0))))
+    return case._replace(rules=replace(case.rules, rules=rules, exceptions=exceptions))
+
+
+def _hostile(number: int) -> Case:
+    """Each value by a rule of its own, and each term that texts may mention."""
+    words = ["DE", "de", "É", "é", "*", "\\*", "\\\\",
+             "a?c", "abc", "[a]", "a", "%", "_", "it's", "",
+             "a\nb", "10", "true", "null", "x|y", " blanks ", "back\\slash"]  # fmt: skip
+    table = {"word": np.array([*words, None], dtype=object),
+             "text": np.array([*(f"Say {w}!" for w in words), None], dtype=object),
+             "ip": np.array([*("10.1.2.3", "10.10.2.3", "192.168.0.1") * 7, "11.0.0.1", None],
+                            dtype=object)}  # fmt: skip
+    terms = ["*", "?", "\\", "[A]", "%", "_", "it's", "A\nB", " BLANKS"]
+    fields = [
+        Field("word", "category", "word"),
+        Field("text", "text", "text"),
+        Field("ip /16", "category", "ip", "/16"),
+        Field("ip /8", "category", "ip", "/8"),
+    ]
+    clauses: list[tuple[Clause, ...]] = [
+        (Among("ip /16", ("10.1.0.0/16",), of="ip"), Among("word", ("a", "de"), True)),
+        (Among("ip /8", ("10.0.0.0/8",), True, of="ip"), Mentions("text", "10")),
+        (Among("ip /8", ("10.0.0.0/8",), True, True, of="ip"), Among("word", (), missing=True)),
+        *((Among("word", (word,)),) for word in words),
+    ]
+    clauses = [(Mentions("text", terms[number % len(terms)]),), *clauses]
+    outlier = tuple(Rule(each, LABELS[1]) for each in clauses)
+    return Case(
+        fields,
+        table,
+        RuleSet(outlier, LABELS, Schema(tuple(fields)), LABELS[0], (1.0, 1.0), LABELS[1]),
+    )
+
+
+def _is_level(level: str, precision: float) -> bool:
+    if precision != precision:
+        return level == "INFORMATIONAL"
+    return level == ("HIGH" if precision >= 0.9 else "MEDIUM" if precision >= 0.5 else "LOW")
+
+
+def test_what_is_selected_are_the_rows_that_the_rules_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wildcards, quotes and backslashes in names and values, cases of letters, NULL, infinities,
+    hours, networks; in three of four cases most of what Sigma cannot say is left out, so that much
+    is said. The query in SQLite and a reader of events find the same rows."""
+    found = [case if k % 4 == 0 else sayable(case, k) for k, case in enumerate(drawn(200))]
+    found += map(_hostile, range(9))
+    done, refused = exported(found, lambda c, k: to_sigma(c.rules, f"t{k}"), "sqlite")
+    answer = ask("sigma", {"cases": list(done.values())}, tmp_path)
+    n_detections = 0
+    for number in done:
+        case, said = found[number], answer[f"t{number}"]
+        for rows in (1, 2):
+            selected = {each[0]: each[rows] for each in said}
+            missed = {k: rows for k, rows in flagged(case).items() if k not in selected}
+            assert {**selected, **missed} == flagged(case), done[number]["export"]
+            assert not any(missed.values())  # only rules that can flag nothing are left out
+        assert all(_is_level(level, case.rules[k - 1].precision) for k, _, _, level in said)
+        n_detections += len(said)
+    for sentence in refused.values():
+        (reason,) = (reason for reason in REASONS if reason in sentence)
+        assert reason.startswith("none of these rules") or re.match(
+            r"(rule|exception) \d+, ", sentence
+        )
+    assert len(done) > 100 and set(range(200, 209)) <= set(done)
+    with capsys.disabled():
+        print(f"\nSigma: {len(done)} cases, {n_detections} detections, {len(refused)} refused")
+
+
+def _one(*clauses: Clause, fields: tuple[Field, ...] = (), but: tuple[Clause, ...] = ()) -> RuleSet:
+    """An outlier rule of these clauses, and an exception to it."""
+    schema = Schema(fields or Schema.of_clauses([c.feature for c in clauses], clauses).fields)
+    rules = RuleSet((Rule(clauses, 1),), (0, 1), schema, 0, (1.0, 1.0), 1)
+    return rules.with_exceptions([but] if but else [])
+
+
+NO_CASE = "in whatever case, and rules tell cases apart beyond the letters A to Z"
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        (_one(Period("t", after=np.datetime64("2024-01-01"))),
+         'rule 1, t > 2024-01-01 00:00: "t" has times, and Sigma compares only numbers'),
+        (_one(Among("day", ("Monday",)), fields=(Field("day", "category", "t", "weekday"),)),
+         'rule 1, day = Monday: Sigma knows no weekdays, and the rule asks for that of "t"'),
+        (_one(Interval("h", 3.0), fields=(Field("h", "number", "t", "hour", "zoned", "+01:00"),)),
+         'rule 1, h > 3: "t" is read by the clocks of +01:00, and Sigma knows no time zones'),
+        (_one(Mentions("note", "naïve")),
+         f'rule 1, note mentions "naïve": Sigma would look for \'naïve\' {NO_CASE}'),
+        (_one(Interval("a|b", 1.0)),
+         "rule 1, \"a|b\" > 1: 'a|b' cannot be a field in Sigma, where | begins a modifier; "
+         "rename it"),
+        (_one(Interval("took", 1.0), fields=(Field("took", "number", "took", type="duration"),)),
+         'rule 1, took > 1: "took" has durations, which Sigma cannot compare'),
+        (_one(Interval("id", 2**53 + 1)), "rule 1, id > 9,007,199,254,740,993: the rules compare "
+         '"id" with 9007199254740993, and Sigma cannot tell whole numbers beyond 2**53 apart; use '
+         "another kind of export"),
+        (_one(), "rule 1, everything: it covers everything, and a detection of Sigma must ask "
+         "something"),
+        (_one(Interval("a", 1.0), Among("b", ("x",)), but=(Mentions("b", "é"),)),
+         f'exception 1, b mentions "é": Sigma would look for \'é\' {NO_CASE}'),
+        (_one(Among("a")),
+         "none of these rules can flag a row, so there is nothing for Sigma to find"),
+        (_one(Among("n", ("10.0.0.0/8",), missing=True, of="ip"),
+              fields=(Field("n", "category", "ip", "/8"),)),
+         "rule 1, ip in 10.0.0.0/8 or missing: Sigma cannot choose between networks of \"ip\" and "
+         "none"),
+    ],
+)  # fmt: skip
+def test_what_sigma_cannot_say_is_refused_by_name(rules: RuleSet, why: str) -> None:
+    """The sentence names the rule and the reason, and nothing is written."""
+    with pytest.raises(StairError) as error:
+        to_sigma(rules)
+    assert str(error.value) == why
+
+
+def test_a_detection_is_read_from_top_to_bottom() -> None:
+    """Bounds together, choices and what must not hold by themselves; of earlier rules only those
+    that can cover the same rows; wildcards escaped; a level from precision, an id that stays."""
+    rules = RuleSet(
+        (
+            Rule((Interval("amount", 4350.0, 1e300, missing=True), Among("no", ("DE", "7"), True)),
+                 1, ((1, 69.0), (0, 5.0))),
+            Rule((Interval("amount", high=4350.0),), 0),
+            Rule((Interval("amount", 9000.0), Among("no", ("*",))), 1, ((1, 1.0), (0, 2.0))),
+        ),
+        (0, 1), ("amount", "no", "y y"), 0, (5.0, 1.0), 1,
+    )  # fmt: skip
+    rules = rules.with_exceptions([(Among("no", ("x",), missing=True), Interval("y y", 1e-7))])
+    first, second = to_sigma(rules, ("bank", "payments")).split("---\n")
+    assert to_sigma(rules, ("bank", "payments")) == f"{first}---\n{second}"
+    assert to_sigma(rules, ("bank", "more")).split("id: ")[1][:36] != first.split("id: ")[1][:36]
+    assert "level: high" in first and "earlier" not in first
+    assert (
+        second.partition("logsource")[2]
+        == """:
+  product: "bank"
+  category: "payments"
+detection:
+  selection:
+    amount|gt: 9000
+    "no": "\\\\*"
+  earlier_1:
+    - amount|gt: 4350
+    - amount: null
+  earlier_1_2:
+    - amount|lte: 1.0e+300
+    - amount: null
+  earlier_1_filter:
+    - no|cased:
+        - "7"
+        - "DE"
+    - "no": null
+  exception_1:
+    "y y|gt": 1.0e-07
+  exception_1_2:
+    - no|cased: "x"
+    - "no": null
+  condition: selection and not (earlier_1 and earlier_1_2 and not earlier_1_filter) and not (exception_1 and exception_1_2)
+falsepositives:
+  - "2 of 3 rows that it covered when it was learned"
+level: low
+custom:
+  stair_rule: 3
+"""  # noqa: E501
+    )
+
+
+def test_a_title_is_cut_where_sigma_has_no_room_for_it() -> None:
+    text = to_sigma(_one(Among("word", tuple(f"{k:0100}" for k in range(5)))), "events")
+    title = json.loads(text.splitlines()[0].removeprefix("title: "))
+    assert len(title) == 256 and title.endswith("…")
+    with pytest.raises(StairError, match="expected its category, and before that its product"):
+        to_sigma(_one(Interval("a", 1.0)), ("a", "b", "c"))

@@ -74,7 +74,7 @@ wheel-test: dist
 	$(BIN)/python .ci/installed.py dist
 
 # The same tests elsewhere: with the oldest versions that pyproject.toml allows, with another Python
-# (make newer NEWER=python3.14), with whatever is published next. TESTS=tests/test_rules.py is a part.
+# (make newer NEWER=python3.14), with whatever is published next. TESTS=tests/rules/test_clauses.py is a part.
 TESTS ?= tests
 NEWER ?= python3.13
 define tested

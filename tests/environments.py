@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from places import ROOT
+
 NEEDS = {
     # Newer ones of dbt need a parser that pip must build, and do not use it unless asked.
     "dbt": ["dbt-core==1.12.0", "dbt-core-experimental-parser==2.0.0a4", "dbt-duckdb~=1.11",

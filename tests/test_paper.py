@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
 from experiments.datasets import load, lof_labels
 from sklearn.metrics import accuracy_score, f1_score
 
+from places import SHARED
 from stair import DistilledStair, Stair
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "datasets"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the paper's data is not here")
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's data is not here")
 
 # Exact STAIR, LOF with 80 neighbours, F1 > 0.8, rules of at most 10 attributes.
 LENGTHS = {
@@ -32,7 +31,7 @@ REFINED = {"PageBlock": 22, "Pima": 23, "Mammography": 38, "Satimage-2": 93, "Pe
 @pytest.mark.parametrize("name", LENGTHS)
 def test_total_length_at_a_true_score_above_the_floor(name: str) -> None:
     """The length is exact, and scikit-learn agrees that the rules are above 0.8."""
-    data = load(name, DATA)
+    data = load(name, SHARED)
     if data.is_multiclass:
         y = data.y
     else:
@@ -68,7 +67,7 @@ def test_refined_rules_stay_short(name: str) -> None:
 
 
 def _labelled(name: str) -> tuple[Any, Any]:
-    data = load(name, DATA)
+    data = load(name, SHARED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return data.X, lof_labels(data.X, data.n_outliers, n_neighbors=80)

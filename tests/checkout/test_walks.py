@@ -13,11 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import stair
+from places import PICTURE, SOURCE
 from stair.cli import app
 from stair.data import write_table
-
-SOURCE = Path(stair.__file__).parent
-PICTURE = Path(__file__).parent.parent / "docs" / "architecture.md"
 
 
 def _listed(heading: str) -> list[str]:

@@ -18,6 +18,7 @@ import pytest
 import stair
 from clusters import cluster
 from large import files, mixed
+from places import TESTS
 from settings import summarize
 from stair.scale.parts import known_by
 from stair.scale.work import BINS_ARE_THERE, CODES_ARE_THERE
@@ -311,8 +312,8 @@ def test_a_frame_is_known_in_another_process(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1, 2]}).to_csv(tmp_path / "data" / "a.csv", index=False)
     first = names(pattern)
     assert len(set(first)) == 4
-    code = "import sys, test_scale_work as here; print(*here.names(sys.argv[1]), sep='\\n')"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    code = "import sys, test_work as here; print(*here.names(sys.argv[1]), sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS / 'scale'}"}
     done = subprocess.run(
         [sys.executable, "-c", code, pattern], capture_output=True, text=True, env=environment
     )

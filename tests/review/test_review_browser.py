@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import shutil
 import signal
@@ -30,11 +29,6 @@ from stair.review.identity import fingerprint_of_table
 from stair.review.log import Event
 from stair.review.store import Store
 
-REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
 PATIENCE = 60_000  # milliseconds for anything to appear; a busy machine takes its time
 LEARNED = ["--label", "flagged", "--min-score", "0.9", "--max-rule-length", "3"]
 REFUSED = "422"  # the console's lines about input for which the page has a sentence
@@ -128,23 +122,6 @@ def events_of(path: Path) -> list[Event]:
 
 
 # --- the browser ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        if REQUIRED:
-            pytest.fail("STAIR_TEST_REQUIRE asks for chromium, and it is not here")
-        pytest.skip("Chromium (with Playwright) is not here: the review is not tried in a browser")
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @dataclass

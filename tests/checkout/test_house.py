@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 import stair
+from places import PICTURE, SOURCE, TESTS
 
-SOURCE = Path(stair.__file__).parent
 ROOMS = sorted(path for path in SOURCE.rglob("*.py"))
 
-PICTURE = Path(__file__).parent.parent / "docs" / "architecture.md"
 _, _, _PART = PICTURE.read_text(encoding="utf-8").partition("\n## The rooms\n")
 # The rooms in the order of the data's way: each may know those before it.
 ORDER = tuple(re.findall(r"^\| `(\w+)` \|", _PART.partition("\n## ")[0], re.M))
@@ -105,7 +104,7 @@ def test_a_type_checker_sees_every_public_name() -> None:
     homes = {name: f"stair.{home}" if home else "stair" for name, home in stair._HOMES.items()}
     assert seen == homes
     assert sorted(homes) == sorted(stair.__all__)
-    checked = ast.parse((Path(__file__).parent / "public_types.py").read_text(encoding="utf-8"))
+    checked = ast.parse((TESTS / "public_types.py").read_text(encoding="utf-8"))
     imported = {
         alias.name
         for node in checked.body
@@ -149,8 +148,25 @@ def test_what_make_quick_leaves_out_is_there() -> None:
     from conftest import LONG
 
     for name, starts in LONG.items():
-        text = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+        text = (TESTS / f"{name}.py").read_text(encoding="utf-8")
         defined = re.findall(r"^(?:def|class) ([Tt]est\w*)|^(Test\w+) =", text, re.M)
         names = [one or other for one, other in defined]
         for start in starts:
             assert any(each.startswith(start) for each in names), f"{name}: {start}"
+
+
+# Tests of what is beside the package: documents, examples, experiments, the fuzzer, the house.
+BESIDE = "checkout"
+TEST_FILES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=str)
+def test_tests_mirror_src(path: Path) -> None:
+    """The tests of src/stair/learn/grow.py are tests/learn/test_grow.py; more of them are beside
+    it, as test_grow_{what}.py, and what a whole room promises is in its test_learn*.py."""
+    if path.parent.name == BESIDE:
+        return
+    files = {file.stem.lstrip("_") for file in (SOURCE / path.parent).glob("*.py*")}
+    files |= {path.parent.name or "paper"}
+    name = path.stem.removeprefix("test_")
+    assert any(name == file or name.startswith(f"{file}_") for file in files), sorted(files)

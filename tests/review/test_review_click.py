@@ -14,15 +14,13 @@ import httpx
 import numpy as np
 import pytest
 
-import stair
+from places import PICTURE, SOURCE
 from stair.data import write_table
 from stair.review import session
 from stair.review.app import make_app
 from stair.review.desk import Desk, Wanted
 from stair.review.store import Store
 
-SOURCE = Path(stair.__file__).parent
-HOUSE = Path(__file__).parent.parent / "docs" / "architecture.md"
 EARLIER = 20  # decisions before the click
 
 
@@ -127,7 +125,7 @@ def test_a_click_that_fails_leaves_nothing_behind(
 
 def _listed(heading: str) -> tuple[set[str], set[str]]:
     """The rooms that a part of docs/architecture.md names: those of the review, and others."""
-    part = HOUSE.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1].split("\n#")[0]
+    part = PICTURE.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1].split("\n#")[0]
     names = {name for name in re.findall(r"`([\w/]+\.py)`", part) if (SOURCE / name).exists()}
     own = {name for name in names if name.startswith("review/")}
     return own, names - own

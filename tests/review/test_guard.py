@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guarded import COOKIE, HOST, MOST, MOST_UPLOAD, TOKEN, guarded
+from places import TESTS
 from stair.review.guard import POLICY, Guard, new_token
 
 PRINTED = "Open the address that stair printed in the terminal"
@@ -490,7 +491,7 @@ class Served:
 
 @contextlib.contextmanager
 def serve(*before: str, **more: Any) -> Iterator[Served]:
-    program = [sys.executable, "-W", "error", str(Path(__file__).with_name("guarded.py"))]
+    program = [sys.executable, "-W", "error", str(TESTS / "guarded.py")]
     command = [*before, *program]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, **more}
     with subprocess.Popen(command, **pipes) as process:  # type: ignore[call-overload]

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 from experiments import datasets
 
-SHARED = Path(__file__).resolve().parents[2] / "shared/datasets"
+from places import SHARED
+
 THURSDAY = "Thursday-01-03-2018_processed.csv"
 
 # name: (rows, features, true outliers; None for classes)

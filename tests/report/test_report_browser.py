@@ -6,69 +6,22 @@ Without Chromium these tests are skipped with a visible line; where STAIR_TEST_R
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
+from browser import open_file
 from flows import flows
+from other_rules import distilled
 from stair import DistilledStair, LocalStair, Source, Stair, Summary, summarize
 from stair.demo import payments
 from stair.rules.rule_set import Rule
 
-REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
 EVIL = "<script>window.hacked = 1</script>"
 IMAGE = '"><img src=x onerror="window.hacked = 1">'
-
-
-class Opened(NamedTuple):
-    """A page, and everything that it complained about or asked the network for."""
-
-    page: Any
-    complaints: list[str]
-    requests: list[str]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        if REQUIRED:
-            pytest.fail("STAIR_TEST_REQUIRE asks for chromium, and it is not here")
-        pytest.skip("Chromium (with Playwright) is not here: the report is not tried in a browser")
-    with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-def _open(browser: Any, path: Path, **settings: Any) -> Opened:
-    context = browser.new_context(
-        viewport={"width": settings.pop("width", 1400), "height": 900},
-        permissions=["clipboard-read", "clipboard-write"],
-        **settings,
-    )
-    page = context.new_page()
-    opened = Opened(page, [], [])
-    page.on("console", lambda message: opened.complaints.append(message.text))
-    page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (opened.complaints.append("dialog"), dialog.dismiss()))
-    page.on("request", lambda request: opened.requests.append(request.url))
-    page.goto(path.as_uri())
-    return opened
 
 
 def _evil_table() -> dict[str, Any]:
@@ -116,8 +69,6 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def _overlapping(demo: Summary) -> Summary:
-    from test_report import distilled
-
     rules = demo.rules.outlier_rules
     wider = [Rule(rule.clauses[1:], rule.label) for rule in rules]
     return distilled(demo, [*rules, *wider])
@@ -134,7 +85,7 @@ def test_every_page_is_quiet_and_fits(
 ) -> None:
     """No console message, no request but the file itself, nothing wider than the window, and
     nothing that came from the data has run; everything open."""
-    page, complaints, requests = _open(browser, reports[kind], width=width, color_scheme=scheme)
+    page, complaints, requests = open_file(browser, reports[kind], width=width, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("window.hacked") is None
@@ -154,7 +105,7 @@ def test_every_page_is_quiet_and_fits(
 
 def test_a_person_with_a_keyboard_gets_everywhere(browser: Any, reports: dict[str, Path]) -> None:
     """Sort, search, open with Enter, copy as SQL, switch to dark: by keys alone."""
-    page, complaints, requests = _open(browser, reports["demo"])
+    page, complaints, requests = open_file(browser, reports["demo"])
     assert page.locator("h1").inner_text().startswith("222 of 5,000 rows are outliers; four short")
 
     def numbers() -> list[str]:
@@ -206,7 +157,7 @@ def test_a_person_with_a_keyboard_gets_everywhere(browser: Any, reports: dict[st
 
 def test_a_link_opens_its_rule(browser: Any, reports: dict[str, Path]) -> None:
     """The bar of all outliers leads to the rules, and so does an address with a rule's name."""
-    page, _, _ = _open(browser, reports["demo"])
+    page, _, _ = open_file(browser, reports["demo"])
     page.locator('.strip a[href="#rule-2"]').click()
     page.locator("#rule-2 details[open]").wait_for()
     page.goto("about:blank")
@@ -219,7 +170,7 @@ def test_a_link_opens_its_rule(browser: Any, reports: dict[str, Path]) -> None:
 def test_words_of_pictures_do_not_touch(browser: Any, reports: dict[str, Path], kind: str) -> None:
     """As the browser measures them, with the font that it has: no two words of a picture overlap,
     and none leaves it."""
-    page, _, _ = _open(browser, reports[kind])
+    page, _, _ = open_file(browser, reports[kind])
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert page.locator("svg.chart text").count() > 10
     assert page.evaluate(TOUCHING) == []
@@ -228,7 +179,7 @@ def test_words_of_pictures_do_not_touch(browser: Any, reports: dict[str, Path], 
 
 def test_kinds_are_found_and_opened(browser: Any, reports: dict[str, Path]) -> None:
     """A search leaves the kinds alone that have such a rule, and all rules open at once."""
-    page, complaints, _ = _open(browser, reports["kinds"])
+    page, complaints, _ = open_file(browser, reports["kinds"])
     n_kinds = page.locator(".kind:visible").count()
     assert n_kinds >= 4
     page.locator("#search").fill("protocol")
@@ -243,7 +194,7 @@ def test_kinds_are_found_and_opened(browser: Any, reports: dict[str, Path]) -> N
 
 def test_paper_shows_everything(browser: Any, reports: dict[str, Path]) -> None:
     """Printed, every rule is open and no control is on the page; afterwards all is as it was."""
-    page, complaints, _ = _open(browser, reports["demo"])
+    page, complaints, _ = open_file(browser, reports["demo"])
     page.evaluate(
         """() => addEventListener('beforeprint', () => {
             window.open_at_print = document.querySelectorAll('details[open]').length; })"""
@@ -262,7 +213,7 @@ def test_paper_shows_everything(browser: Any, reports: dict[str, Path]) -> None:
 def test_without_javascript_the_answer_is_still_there(
     browser: Any, reports: dict[str, Path]
 ) -> None:
-    page, _, _ = _open(browser, reports["demo"], java_script_enabled=False)
+    page, _, _ = open_file(browser, reports["demo"], java_script_enabled=False)
     assert page.locator("h1").is_visible()
     assert not page.locator(".tools").is_visible()
     page.locator("#rule-1 summary").click()
@@ -276,7 +227,7 @@ def test_words_stand_out_from_their_ground(
     browser: Any, reports: dict[str, Path], kind: str, scheme: str
 ) -> None:
     """Contrast of all words at least 4.5 to 1 (WCAG AA); SVG's words too."""
-    page, _, _ = _open(browser, reports[kind], color_scheme=scheme)
+    page, _, _ = open_file(browser, reports[kind], color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     weak = page.evaluate(CONTRAST)
     assert weak == []
@@ -286,7 +237,7 @@ def test_words_stand_out_from_their_ground(
 def test_the_page_has_names_for_its_parts(browser: Any, reports: dict[str, Path]) -> None:
     """Every control and picture has a name, ids are unique, headings go down one by one."""
     for kind in ("evil", "local", "classes", "distilled"):
-        page, _, _ = _open(browser, reports[kind])
+        page, _, _ = open_file(browser, reports[kind])
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         nameless = page.evaluate(
             """() => [...document.querySelectorAll('button, input, select, svg[role], a')].filter(

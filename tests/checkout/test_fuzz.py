@@ -19,7 +19,9 @@ from fuzz.shrink import shrunk
 from fuzz.targets import targets
 from fuzz.worker import look_at
 
-REGRESSIONS = sorted((Path(__file__).parent / "regressions").glob("*.json"))
+from places import TESTS
+
+REGRESSIONS = sorted((TESTS / "regressions").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: path.stem)

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 import stair
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 HOME = PROJECT["urls"]["Repository"]
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")

@@ -19,12 +19,12 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import stair
+from places import SOURCE
 from settings import summarize
 from stair import cli
 from stair.data import write_table
 from stair.errors import StairError, in_the_command, option, spoken
 
-SOURCE = Path(stair.__file__).parent
 # What only the command runs, and what only Python does: estimators, detector objects, data sets.
 OF_THE_COMMAND = {
     "cli.py",

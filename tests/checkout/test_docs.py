@@ -20,8 +20,7 @@ from docs.site import build
 
 import stair
 from command import start
-
-ROOT = Path(__file__).resolve().parents[1]
+from places import ROOT
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from places import ROOT
 from stair.errors import StairError
 from stair.review.identity import fingerprint_of_rows, fingerprint_of_table
 from stair.review.log import NOBODY, Event, carried
@@ -745,15 +746,14 @@ def test_tables_that_differ_have_other_fingerprints() -> None:
 def test_a_fingerprint_is_the_same_on_every_run() -> None:
     """No hash of Python's own is in it; those differ from run to run."""
     code = (
-        "import sys; sys.path.insert(0, 'tests'); from test_review_store import _tables; "
+        "import sys; sys.path.insert(0, 'tests/review'); from test_store import _tables; "
         "from stair.review.identity import fingerprint_of_table as f; "
         "print([f(t) for t in _tables().values()])"
     )
     here = str([fingerprint_of_table(table) for table in _tables().values()])
-    root = Path(__file__).parent.parent
     for seed in ("1", "2"):
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root,
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip
         assert done.stdout.strip() == here

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from places import ROOT
 from settings import summarize
 from stair.data.stream import open_stream
 from stair.engines.counting import MemoryCounter, bin_numbers
@@ -567,7 +568,6 @@ def test_memory_is_read_as_people_write_it() -> None:
 
 def test_the_page_about_scale_has_the_committed_figures() -> None:
     """The table in docs/scale.md is written by the benchmark, never typed."""
-    root = Path(__file__).resolve().parents[1]
-    body = (root / "benchmarks" / "results" / "scale.md").read_text(encoding="utf-8").strip()
-    page = (root / "docs" / "scale.md").read_text(encoding="utf-8")
+    body = (ROOT / "benchmarks" / "results" / "scale.md").read_text(encoding="utf-8").strip()
+    page = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     assert f"<!-- scale:begin -->\n\n{body}\n\n<!-- scale:end -->" in page

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from docs.site import PAGES, build
 
-from test_report_browser import _open, browser
+from browser import browser, open_file
 
 __all__ = ["browser"]  # the fixture
 
@@ -27,7 +27,7 @@ def test_every_page_is_quiet_and_fits(
     width: int,
     scheme: str,
 ) -> None:
-    opened = _open(browser, folder / "index.html", width=width, color_scheme=scheme)
+    opened = open_file(browser, folder / "index.html", width=width, color_scheme=scheme)
     for page in PAGES:
         opened.page.goto((folder / f"{page.name}.html").as_uri())
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, page.name
@@ -41,7 +41,7 @@ def test_a_reader_chooses_light_or_dark_and_finds_the_menu(
     folder: Path,
 ) -> None:
     """The choice lasts from page to page; on a phone the menu opens, also without scripts."""
-    page = _open(browser, folder / "index.html", width=400, color_scheme="light").page
+    page = open_file(browser, folder / "index.html", width=400, color_scheme="light").page
     menu = page.locator("#the-menu a", has_text="Tutorial")
     assert not menu.is_visible()
     page.click(".to-menu")
@@ -50,7 +50,7 @@ def test_a_reader_chooses_light_or_dark_and_finds_the_menu(
     page.goto((folder / "paper.html").as_uri())
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.context.close()
-    plain = _open(browser, folder / "index.html", width=400, java_script_enabled=False).page
+    plain = open_file(browser, folder / "index.html", width=400, java_script_enabled=False).page
     plain.click(".to-menu")
     assert plain.locator("#the-menu a", has_text="Tutorial").is_visible()
     plain.context.close()
@@ -61,7 +61,7 @@ def test_nothing_serious_is_found_by_axe(browser: Any, folder: Path, scheme: str
     """Contrast, names and order, on a page of each kind and with the search open."""
     from axe_playwright_python.sync_playwright import Axe
 
-    opened = _open(browser, folder / "index.html", width=1400, color_scheme=scheme)
+    opened = open_file(browser, folder / "index.html", width=1400, color_scheme=scheme)
     for name in ("index", "gallery", "fraud", "api", "command", "paper", "q1"):
         opened.page.goto((folder / f"{name}.html").as_uri())
         if name == "index":
@@ -75,7 +75,7 @@ def test_nothing_serious_is_found_by_axe(browser: Any, folder: Path, scheme: str
 
 def test_the_search_finds_words_from_a_disk(browser: Any, folder: Path) -> None:
     """By the keyboard alone, with all words of all documents, and still nobody is asked."""
-    opened = _open(browser, folder / "index.html", width=1000, color_scheme="light")
+    opened = open_file(browser, folder / "index.html", width=1000, color_scheme="light")
     page = opened.page
     page.keyboard.press("/")
     page.keyboard.type("routed")
@@ -98,7 +98,7 @@ def test_the_search_finds_words_from_a_disk(browser: Any, folder: Path) -> None:
 
 def test_every_document_is_found_by_its_title(browser: Any, folder: Path) -> None:
     """A whole title leads to the page that has it, among the first."""
-    page = _open(browser, folder / "index.html", width=1000, color_scheme="light").page
+    page = open_file(browser, folder / "index.html", width=1000, color_scheme="light").page
     page.focus("#the-words")
     page.wait_for_function("window.stairWords")
     for each in PAGES:

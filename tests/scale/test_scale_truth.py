@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import stair
 from large import files, mixed
+from places import ROOT
 from settings import summarize
 from stair.engines.counting import Block
 from stair.learn.distill.given import one_more
@@ -426,9 +427,8 @@ def test_rows_drawn_from_codes_do_not_depend_on_parts(
 
 def test_the_table_in_the_document_is_that_of_the_results() -> None:
     """The second kind is named where one more rule is looked for, and no frontier is empty."""
-    root = Path(__file__).resolve().parent.parent
-    results = json.loads((root / "benchmarks" / "results" / "next_rule.json").read_text())
-    assert table(results) in (root / "docs" / "scale.md").read_text(encoding="utf-8")
+    results = json.loads((ROOT / "benchmarks" / "results" / "next_rule.json").read_text())
+    assert table(results) in (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
     for run in results:
         assert len(run["frontier"]) > 1
         if run["method"] == "distilled":

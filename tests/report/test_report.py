@@ -18,6 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from other_rules import distilled
+from places import TESTS
 from settings import summarize as by_settings
 from stair import Among, Interval, Mentions, Period, Source, Stair, StairError, Summary, summarize
 from stair.demo import payments
@@ -26,11 +28,9 @@ from stair.evidence.distribution import Distributions
 from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
-from stair.rules.counted import count
-from stair.rules.groups import groups_of
-from stair.rules.rule_set import Rule, RuleSet
+from stair.rules.rule_set import Rule
 
-GOLDEN = Path(__file__).parent / "golden" / "report.json"
+GOLDEN = TESTS / "golden" / "report.json"
 HOSTILE = [
     "<script>alert(1)</script>",
     'a"b',
@@ -279,22 +279,6 @@ def test_a_map_of_numbers_near_the_end_of_floats(seed: int, tmp_path: Path) -> N
     summary.to_html(tmp_path / "report.html")
     drawn = report_of(summary).map
     assert drawn is None or sum(cell.rows for cell in drawn.cells) == 200
-
-
-def distilled(summary: Summary, rules: list[Rule]) -> Summary:
-    """A summary with other rules: all of outliers, in any order, and everything else an inlier."""
-    given = summary.rules
-    inlier = next(c for c in given.classes if c != given.positive)
-    new = RuleSet(tuple(rules), given.classes, given.schema, inlier, given.totals, given.positive)
-    covered = new.covers(summary._values)
-    counted = count(new, summary._values, summary._codes)
-    predicted = new.predict(summary._values)
-    missed = summary._outliers & (predicted != given.positive)
-    return replace(
-        summary, rules=new, evidence=counted.evidence(), _groups=groups_of(covered, summary._codes),
-        method="distilled", unexplained=int(missed.sum()), _unexplained=missed, trace=(),
-        rest=counted.rest, check=None, suspects=(), frontier=(),
-    )  # fmt: skip
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from command import run
+from places import TESTS
 from review_server import Client, served
 from stair import DistilledStair, summarize
 from stair.data import read, write_table
@@ -157,7 +158,7 @@ def test_a_confirmed_decision_outlives_kill_9(table: Path) -> None:
     what was confirmed is in it. What was sent and not confirmed may be there or not, and is whole.
     """
     db = table.with_name("verdicts.sqlite")
-    script = Path(__file__).with_name("review_server.py")
+    script = TESTS / "review_server.py"
     rng = random.Random(0)
     confirmed: list[str] = []
     sent: set[str] = set()

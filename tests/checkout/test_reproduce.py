@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command import run
+from places import ROOT
 from stair import StairError
 from stair.checkout import experiments as find_experiments
 
-ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "datasets"
 RESULTS = ROOT / "experiments" / "results"
 SOME = ("q1", "q6")

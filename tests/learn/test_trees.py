@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.tree import DecisionTreeClassifier
 
+from places import SHARED
 from stair import CART, ID3
 from stair.learn.trees import _Tree
 from stair.rules.columns import Numbers
@@ -29,7 +29,6 @@ Table = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Data = tuple[Table, Labels]
 
-SHARED = Path(__file__).resolve().parents[2] / "shared/datasets"
 
 # 32-bit numbers near a million are 1/16 apart, and this lies just between two of them: the least
 # bit above it, and a 32-bit tree takes the value for another one.

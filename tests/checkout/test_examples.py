@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from docs.notebooks import EXAMPLES
 
-ROOT = Path(__file__).resolve().parents[1]
+from places import ROOT
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

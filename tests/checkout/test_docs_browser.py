@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from docs.site import PAGES, build
 
-from browser import browser, open_file
-
-__all__ = ["browser"]  # the fixture
+from browser import open_file
 
 
 @pytest.fixture(scope="module")

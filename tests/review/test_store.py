@@ -746,7 +746,7 @@ def test_tables_that_differ_have_other_fingerprints() -> None:
 def test_a_fingerprint_is_the_same_on_every_run() -> None:
     """No hash of Python's own is in it; those differ from run to run."""
     code = (
-        "import sys; sys.path.insert(0, 'tests/review'); from test_store import _tables; "
+        "import sys; sys.path[:0] = ['tests', 'tests/review']; from test_store import _tables; "
         "from stair.review.identity import fingerprint_of_table as f; "
         "print([f(t) for t in _tables().values()])"
     )

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_answers import described
 
 import stair
 from command import run
@@ -28,7 +29,6 @@ from stair.demo import month
 from stair.export import Rulebook, from_json, load
 from stair.operation.mark import mark, marked
 from stair.operation.update_words import to_text
-from test_answers import described
 
 ON = dt.date(2026, 3, 1)
 

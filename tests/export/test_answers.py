@@ -14,16 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import run
+from described import described
 from stair.errors import StairError
 from stair.export.answers import answer, schema, schemas
-
-
-def described(said: bytes) -> dict[str, Any]:
-    """An answer that the schema of its own format describes."""
-    found = json.loads(said)
-    name = found["format"].removeprefix("stair-")
-    jsonschema.validate(found, json.loads(schema(name)))
-    return dict(found)
 
 
 @pytest.mark.parametrize("name", schemas())

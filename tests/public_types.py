@@ -15,6 +15,7 @@ from stair import (
     Among,
     CheckUp,
     ColumnWish,
+    Comparison,
     Dask,
     DistilledStair,
     DuckDB,
@@ -35,6 +36,7 @@ from stair import (
     Summary,
     Update,
     check,
+    compare,
     export,
     learn_exceptions,
     load,
@@ -55,6 +57,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)
     assert_type(learn_exceptions(summarize({}, "label"), false_alarms="wrong"), Summary)
     assert_type(update("rules.json", {}, "label"), Update)
+    assert_type(compare({}, {}), Comparison)
     assert_type(check("rules.json", {}), CheckUp)
     assert_type(rules.rules, tuple[Rule, ...])
     assert_type(rules.explain(row), Explanation)

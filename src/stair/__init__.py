@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from stair.export.json import Rulebook, load
     from stair.learn.wishes import ColumnWish
     from stair.operation.check import CheckUp, check
+    from stair.operation.compare import Comparison, compare
     from stair.operation.exceptions import learn_exceptions
     from stair.operation.update import Update, update
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
@@ -55,6 +56,8 @@ _HOMES = {
     "summarize": "summary",
     "Update": "operation.update",
     "update": "operation.update",
+    "Comparison": "operation.compare",
+    "compare": "operation.compare",
 }
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "Among",
     "CheckUp",
     "ColumnWish",
+    "Comparison",
     "Dask",
     "DistilledStair",
     "DuckDB",
@@ -83,6 +87,7 @@ __all__ = [
     "Summary",
     "Update",
     "check",
+    "compare",
     "export",
     "learn_exceptions",
     "load",

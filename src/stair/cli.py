@@ -29,6 +29,7 @@ from stair.flags import (
     in_groups,
 )
 from stair.operation.command import check
+from stair.operation.compare_command import compare
 from stair.operation.except_command import except_
 from stair.operation.update_command import mark, update
 from stair.review.command import review
@@ -444,6 +445,7 @@ app.command(name="except")(except_)
 app.command()(check)
 app.command()(update)
 app.command()(mark)
+app.command()(compare)
 app.command()(review)
 app.command()(reproduce)
 app.command()(doctor)

@@ -24,6 +24,7 @@ OF_THE_COMMAND = {
     "gate.py",
     "doctor.py",
     "operation/command.py",
+    "operation/compare_command.py",
     "operation/except_command.py",
     "operation/update_command.py",
     "review/command.py",

@@ -11,7 +11,7 @@ pandas, pyarrow, duckdb and openpyxl are optional. They are imported where they 
 from stair.data.arrays import named
 from stair.data.copying import write_with
 from stair.data.frame import Frame
-from stair.data.many import column_names, is_many, read
+from stair.data.many import below, column_names, is_many, read
 from stair.data.objects import from_object
 from stair.data.reading import is_text_file
 from stair.data.values import codes_of
@@ -20,6 +20,7 @@ from stair.data.writing import atomic_write, write_table, written_as
 __all__ = [
     "Frame",
     "atomic_write",
+    "below",
     "codes_of",
     "column_names",
     "from_object",

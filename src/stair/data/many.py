@@ -158,3 +158,24 @@ def _unlike(name: str, files: Sequence[Path], pieces: Sequence[Piece]) -> StairE
     return StairError(
         f'"{name}" holds {then} in {first} but {now} in {other}; expected the same in all files.'
     )
+
+
+def below(first: Frame, second: Frame) -> tuple[Frame, list[str]]:
+    """Two tables as one, the rows of the second below those of the first: the columns that both
+    have, and the names of those that hold other kinds of values in one than in the other."""
+    joined: dict[str, Array] = {}
+    types: dict[str, str] = {}
+    unlike = []
+    for name in (n for n in first.columns if n in second.columns):
+        pieces = [_piece(frame.columns[name], frame.types.get(name, ""))
+                  for frame in (first, second)]  # fmt: skip
+        found = _joined(pieces)
+        if found is None:
+            unlike.append(name)
+            continue
+        joined[name] = found[0]
+        if found[1]:
+            types[name] = found[1]
+    notes = dict.fromkeys((*first.notes, *second.notes))
+    n_rows = first.n_rows + second.n_rows
+    return Frame(joined, n_rows, first.source, tuple(notes), types), unlike

@@ -180,8 +180,8 @@ def to_json(found: CheckUp) -> str:
         "outliers": found.n_outliers,
         "label": found.label or None,
         "decayed": found.has_decayed,
-        "explained": _numbers(found.explained),
-        "explained_then": _numbers(found.explained_then),
+        "explained": numbers_of(found.explained),
+        "explained_then": numbers_of(found.explained_then),
         "explains_less": found.explains_less,
         "unseen": dict(found.unseen),
         "expired": [found.standings[number - 1].record.id for number in found.expired],
@@ -208,13 +208,13 @@ def to_json(found: CheckUp) -> str:
 
 def _figures(figures: Figures) -> dict[str, Any]:
     return {
-        "right": _numbers(figures.right),
-        "covers": _numbers(figures.covers),
-        "share": _numbers(figures.share),
+        "right": numbers_of(figures.right),
+        "covers": numbers_of(figures.covers),
+        "share": numbers_of(figures.share),
     }
 
 
-def _numbers(share: Share | None) -> dict[str, Any] | None:
+def numbers_of(share: Share | None) -> dict[str, Any] | None:
     if share is None:
         return None
     low, high = share.interval

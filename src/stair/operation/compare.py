@@ -1,0 +1,376 @@
+"""`stair.compare`: what differs between two tables, two verdicts about one, or two rulebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.data import Frame, below
+from stair.data.conversion import as_times
+from stair.data.source import Source
+from stair.errors import StairError, check_count, no_such_column, option
+from stair.export.json import Rulebook, load
+from stair.intake import Columns, read_table
+from stair.learn.contrast import Contrast, covered_first, halves
+from stair.learn.seeds import RandomState, seed_of
+from stair.learn.table import choose_fields, read_to_learn
+from stair.operation.compare_words import to_text
+from stair.operation.statistics import Share, chance_of_rise, holm
+from stair.progress import listener
+from stair.rules.agreement import classes_of
+from stair.rules.clauses import Clause
+from stair.rules.rule_set import Rule
+from stair.rules.schema import Schema, Values
+from stair.verdict.labels import read_labels
+
+What: TypeAlias = Literal["tables", "labels", "rulebooks"]
+Rows: TypeAlias = NDArray[np.bool_]
+
+# Of comparisons in which nothing differs at most so many say that something does.
+LEVEL: Final = 0.02
+# With fewer rows than this in a group nothing can be learned from one half and asked of the other.
+FEWEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Rows that one side has more of, by a rule.
+
+    `side` is 0 for the first and 1 for the second. Of all rows of this side `own` are covered, and
+    `others` of the rows that it is compared with; `kept_own` and `kept_others` are those among the
+    rows kept aside that no earlier rule covers, and `chance` is how likely they are if nothing
+    differs.
+    """
+
+    rule: Rule
+    side: int
+    own: Share
+    others: Share
+    kept_own: Share
+    kept_others: Share
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two verdicts about the same rows: outliers by both, by one alone, by none."""
+
+    both: int
+    first: int
+    second: int
+    neither: int
+
+    @property
+    def share(self) -> float:
+        """Of all rows, those about which both say the same."""
+        rows = self.both + self.first + self.second + self.neither
+        return (self.both + self.neither) / rows
+
+    @property
+    def of_outliers(self) -> float:
+        """Of the rows that are outliers by either, those that are by both; NaN without any."""
+        either = self.both + self.first + self.second
+        return self.both / either if either else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of two rulebooks: those in both, and those of one alone."""
+
+    both: tuple[Rule, ...]
+    first: tuple[Rule, ...]
+    second: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs between two sides, and holds on rows that were not looked at."""
+
+    what: What
+    names: tuple[str, str]
+    source: str  # of the one table, where there is one
+    n_rows: tuple[int, int]
+    n_aside: int  # rows kept aside
+    differences: tuple[Difference, ...]
+    agreement: Agreement | None
+    rules: Rules | None
+    only: tuple[tuple[str, ...], tuple[str, ...]]  # columns that one table alone has
+    unlike: tuple[str, ...]  # columns that hold other kinds of values in one than in the other
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to look at: this is exit code 1."""
+        return bool(self.differences or self.unlike or self.only[0] or self.only[1])
+
+    def __str__(self) -> str:
+        return to_text(self, 80)
+
+
+def compare(
+    first: Any,
+    second: Any = None,
+    data: Any = None,
+    *,
+    labels: Sequence[str] | None = None,
+    positive: Any = None,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    max_rule_length: int = 3,
+    random_state: RandomState = 0,
+) -> Comparison:
+    """The shortest rules that tell two sides apart, each with exact counts on both.
+
+    Rules are found on one half of the rows, and what is said holds on the other half: of sides
+    that do not differ at most 2% are said to.
+
+    Parameters
+    ----------
+    first, second : DataFrame, Arrow table, array, dict of columns, path or Source
+        Two tables with the same columns; or two rulebooks (or paths of them), with `data`; or, with
+        `labels`, the first alone.
+    data : DataFrame, Arrow table, array, dict of columns, path or Source
+        The rows about which two rulebooks are asked.
+    labels : two column names, optional
+        Two verdicts about the rows of the first table.
+    positive : optional
+        The value (or list of values) that means outlier in both columns of labels.
+    include, exclude, kinds : optional
+        What rules may speak of, and of which kind it is, as for `summarize`.
+    max_rule_length : int
+        The most attributes of one rule.
+    random_state : int, optional
+        Which rows are kept aside.
+    """
+    check_count("max_rule_length", max_rule_length, 1)
+    how = Contrast(max_rule_length, seed=seed_of(random_state), say=listener())
+    chosen = Columns(include, exclude, kinds)
+    if labels is not None:
+        if isinstance(labels, str) or len(labels) != 2:
+            raise StairError(f"{option('labels')} are the names of two columns; got {labels!r}")
+        if second is not None or data is not None:
+            raise StairError(f"{option('labels')} are two columns of one table; give one table")
+        return _labels(Source.of(first), (str(labels[0]), str(labels[1])), positive, chosen, how)
+    if second is None:
+        raise StairError(
+            f"with what? Give a second table, or two columns of the first one with "
+            f"{option('labels')}"
+        )
+    if positive is not None:
+        raise StairError(f"{option('positive')} is about labels; name two with {option('labels')}")
+    books = [_is_rulebook(first), _is_rulebook(second)]
+    if all(books):
+        if data is None:
+            raise StairError("rulebooks are compared on rows; give a table, too")
+        return _rulebooks(first, second, Source.of(data), chosen, how)
+    if any(books):
+        raise StairError("one of the two is a rulebook and the other is not; give two of a kind")
+    if data is not None:
+        raise StairError("a third table goes with two rulebooks; give two tables")
+    return _tables(Source.of(first), Source.of(second), chosen, how)
+
+
+def _is_rulebook(given: Any) -> bool:
+    """Whether this is one, or a file that is none of the tables that can be read."""
+    is_path = isinstance(given, str | Path)
+    return isinstance(given, Rulebook) or (is_path and str(given).lower().endswith(".json"))
+
+
+def _book(given: Any) -> tuple[Rulebook, str]:
+    """A rulebook, and what to call it."""
+    if isinstance(given, Rulebook):
+        return given, given.source and f"rules of {given.source}"
+    return load(given), Path(given).name
+
+
+# --- two tables -----------------------------------------------------------------------------------
+
+
+def _tables(first: Source, second: Source, chosen: Columns, how: Contrast) -> Comparison:
+    frames = [read_table(each, Columns(kinds=chosen.kinds), [], how.say)
+              for each in (first, second)]  # fmt: skip
+    names = _names(*(each.name or frame.source
+                     for each, frame in zip((first, second), frames, strict=True)))  # fmt: skip
+    joined, unlike = below(*frames)
+    only = tuple(
+        tuple(n for n in one.columns if n not in other.columns and n not in chosen.exclude)
+        for one, other in (frames, frames[::-1])
+    )
+    if not joined.columns:
+        raise StairError("the two tables have no column in common that could be compared")
+    is_second = np.arange(joined.n_rows) >= frames[0].n_rows
+    asked = chosen.include or ()
+    apart = [name for name, column in joined.columns.items()
+             if name not in asked and _are_apart(column, is_second)]  # fmt: skip
+    chosen = replace(chosen, exclude=[*chosen.exclude, *apart])
+    schema, values, left_out = _fields(joined, chosen, first)
+    left_out |= dict.fromkeys(apart, "one table ends in it before the other begins")
+    sides = ((0, ~is_second, is_second), (1, is_second, ~is_second))
+    found, n_aside = _differences(schema, values, sides, how)
+    return Comparison(
+        "tables", names, "", (frames[0].n_rows, frames[1].n_rows), n_aside, found, None, None,
+        (only[0], only[1]), tuple(unlike), left_out, joined.notes,
+    )  # fmt: skip
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """What the two are called, never the same."""
+    first, second = first or "the first", second or "the second"
+    return (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
+
+
+def _are_apart(column: NDArray[Any], is_second: Rows) -> bool:
+    """Whether these are times that end in one table before they begin in the other: such a column
+    tells the tables apart, and nothing by it."""
+    if column.dtype.kind != "M":
+        return False
+    times, _ = as_times(column, "")
+    parts = [times[rows & ~np.isnat(times)] for rows in (~is_second, is_second)]
+    if not all(map(len, parts)):
+        return False
+    return bool(parts[0].max() < parts[1].min() or parts[1].max() < parts[0].min())
+
+
+# --- two verdicts about one table -----------------------------------------------------------------
+
+
+def _labels(
+    source: Source, labels: tuple[str, str], positive: Any, chosen: Columns, how: Contrast
+) -> Comparison:
+    if labels[0] == labels[1]:
+        raise StairError(f'"{labels[0]}" is named twice; give two columns')
+    frame = read_table(source, Columns(kinds=chosen.kinds), [], how.say)
+    verdicts, notes = [], list(frame.notes)
+    for name in labels:
+        if name not in frame.columns:
+            raise no_such_column(name, frame.columns, source.name or frame.source or "the data")
+        verdict = read_labels(frame.columns[name], positive=positive, name=name)
+        if verdict.positive is None:
+            raise StairError(
+                f'"{name}" has {len(verdict.classes)} values; say which is the outlier with '
+                f"{option('positive')}"
+            )
+        notes += verdict.notes
+        verdicts.append(np.where(verdict.codes < 0, -1, verdict.codes == verdict.positive))
+    columns = {n: c for n, c in frame.columns.items() if n not in labels}
+    there = replace(chosen, exclude=[n for n in chosen.exclude if n not in labels])
+    return _verdicts("labels", labels, source, replace(frame, columns=columns), verdicts, there,
+                     how, notes, None)  # fmt: skip
+
+
+def _rulebooks(one: Any, other: Any, source: Source, chosen: Columns, how: Contrast) -> Comparison:
+    (first, name), (second, other_name) = _book(one), _book(other)
+    texts = first.rules.schema.texts() | second.rules.schema.texts()
+    kinds = {**dict.fromkeys(texts, "text"), **(chosen.kinds or {})}
+    frame = read_table(source, Columns(kinds=kinds), [], how.say)
+    verdicts, notes = [], list(frame.notes)
+    for book in (first, second):
+        rules = book.rules
+        values = rules.read(frame)
+        notes += [*book.notes, *values.notes]
+        default = rules.classes.index(rules.default)
+        verdicts.append((classes_of(rules, rules.assign(values)) != default).astype(np.intp))
+    clauses = [{rule.clauses for rule in book.rules} for book in (first, second)]
+    rules_of = Rules(
+        tuple(rule for rule in first.rules if rule.clauses in clauses[1]),
+        tuple(rule for rule in first.rules if rule.clauses not in clauses[1]),
+        tuple(rule for rule in second.rules if rule.clauses not in clauses[0]),
+    )
+    names = _names(name, other_name)
+    return _verdicts("rulebooks", names, source, frame, verdicts, chosen, how, notes, rules_of)
+
+
+def _verdicts(
+    what: What,
+    names: tuple[str, str],
+    source: Source,
+    frame: Frame,
+    verdicts: Sequence[NDArray[Any]],
+    chosen: Columns,
+    how: Contrast,
+    notes: Sequence[str],
+    rules: Rules | None,
+) -> Comparison:
+    one, other = verdicts
+    known = np.flatnonzero((one >= 0) & (other >= 0))
+    one, other = one[known] == 1, other[known] == 1
+    agreement = Agreement(*(int(rows.sum()) for rows in (one & other, one & ~other, other & ~one,
+                                                         ~one & ~other)))  # fmt: skip
+    schema, values, left_out = _fields(frame, chosen, source)
+    if len(known) < frame.n_rows:
+        values = values.take(known)
+    # What one side alone calls an outlier, beside all rows but what it shares with the other.
+    sides = ((0, one & ~other, ~one | other), (1, other & ~one, ~other | one))
+    found, n_aside = _differences(schema, values, sides, how)
+    return Comparison(
+        what, names, source.name or frame.source, (len(known), len(known)), n_aside, found,
+        agreement, rules, ((), ()), (), left_out, tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+# --- what they share ------------------------------------------------------------------------------
+
+
+def _fields(frame: Frame, chosen: Columns, source: Source) -> tuple[Schema, Values, dict[str, str]]:
+    fields, left_out = choose_fields(
+        frame, include=chosen.include, exclude=chosen.exclude, kinds=chosen.kinds,
+        time_parts=source.time_parts, time_zone=source.time_zone,
+    )  # fmt: skip
+    schema = Schema(fields, tuple(frame.columns))
+    return schema, read_to_learn(schema, frame), left_out
+
+
+def _differences(
+    schema: Schema, values: Values, sides: Sequence[tuple[int, Rows, Rows]], how: Contrast
+) -> tuple[tuple[Difference, ...], int]:
+    """What each side has more of, as far as it holds on the rows kept aside."""
+    learn, aside = halves(values.n_rows, how.seed)
+    kept = values.take(aside)
+    asked: list[Difference] = []
+    for side, own, others in sides:
+        if min(int(own.sum()), int(others.sum())) < FEWEST:
+            continue
+        rules = how.rules(schema, values.take(learn), own[learn])
+        if rules:
+            asked += _asked(schema, rules, side, own, others, values, kept, aside)
+    holds = holm([each.chance for each in asked], LEVEL)
+    found = [each for each, is_real in zip(asked, holds, strict=True) if is_real]
+    return tuple(sorted(found, key=lambda each: each.chance)), len(aside)
+
+
+def _asked(
+    schema: Schema,
+    rules: Sequence[tuple[Clause, ...]],
+    side: int,
+    own: Rows,
+    others: Rows,
+    values: Values,
+    kept: Values,
+    aside: NDArray[np.intp],
+) -> list[Difference]:
+    """Rules with their counts, and how likely those on rows kept aside are by chance."""
+    alone = covered_first(rules, schema, kept)
+    found = []
+    left = np.ones(len(aside), dtype=np.bool_)
+    for number, clauses in enumerate(rules):
+        rule = Rule(clauses, side)
+        whole = covered_first([clauses], schema, values)[:, 0]
+        rows = alone[:, number]
+        kept_own, kept_others = (
+            Share(int((rows & group[aside]).sum()), int((left & group[aside]).sum()))
+            for group in (own, others)
+        )
+        counts = [Share(int((whole & group).sum()), int(group.sum())) for group in (own, others)]
+        found.append(
+            Difference(rule, side, counts[0], counts[1], kept_own, kept_others,
+                       chance_of_rise(kept_others, kept_own, 1.0))
+        )  # fmt: skip
+        left &= ~rows
+    return found

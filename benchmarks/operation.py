@@ -170,7 +170,10 @@ def killed(n_seeds: int) -> Counter[str]:
                 "the old file" if text == old else "the new file" if text == new else "BROKEN"
             ] += 1
         # And the one part of it that writes, killed as often while it does nothing else.
-        write = "import sys; from stair.export import load; b = load('rules.json')\nprint(flush=True)\nwhile True: b.to_json('rules.json')"
+        write = (
+            "from stair.export import load; book = load('rules.json'); print(flush=True)\n"
+            "while True: book.to_json('rules.json')"
+        )
         for _ in range(n_seeds):
             process = subprocess.Popen([sys.executable, "-c", write], cwd=folder,
                                        stdout=subprocess.PIPE)  # fmt: skip

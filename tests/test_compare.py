@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_answers import described
 
 import stair
 from command import run
@@ -21,7 +22,6 @@ from stair.learn.contrast import covered_first, likelihood_ratio
 from stair.operation.compare import FEWEST
 from stair.operation.compare_words import NO_DIFFERENCE, to_text
 from stair.operation.mark import marked
-from test_answers import described
 
 
 def _planted(seed: int) -> dict[str, Any]:

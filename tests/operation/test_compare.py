@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_answers import described
 
 import stair
 from command import run
+from described import described
 from export_cases import FEW
 from stair import StairError
 from stair.data import from_object, write_table

@@ -256,7 +256,7 @@ class Counted:
 def counted_of(rules: RuleSet, groups: Groups, met: Counts | None = None) -> Counted:
     """From rows by what covers them. Clauses are about rows of all groups, so what meets them is
     counted elsewhere; nothing is said of them where it is not given."""
-    n_classes, n_rules = len(rules.classes), len(rules)
+    n_classes, n_rules = _classes_among(rules, groups.classes), len(rules)
     shape = (n_rules + 1, n_classes)
     first = groups.first()
     decided = np.zeros(shape, dtype=np.int64)
@@ -293,7 +293,8 @@ def count(
     known = np.flatnonzero(codes >= 0)
     matches = rules.matches(values) if matches is None else matches
     times = None if weights is None else weights[known]
-    met = np.zeros((sum(len(rule.clauses) for rule in rules), len(rules.classes)), dtype=np.int64)
+    n_clauses = sum(len(rule.clauses) for rule in rules)
+    met = np.zeros((n_clauses, _classes_among(rules, codes)), dtype=np.int64)
     clauses = (clause for rule in rules for clause in rule.clauses)
     for row, clause in zip(met, clauses, strict=True):
         here = known[clause.covers(values[clause.feature])[known]]
@@ -302,6 +303,12 @@ def count(
         else:
             np.add.at(row, codes[here], weights[here])
     return counted_of(rules, groups_of_matches(matches.take(known), codes[known], times), met)
+
+
+def _classes_among(rules: RuleSet, codes: NDArray[np.int32]) -> int:
+    """How many classes are counted: those of the rules, and one that came later, which no rule
+    can give."""
+    return max(len(rules.classes), int(codes.max(initial=-1)) + 1)
 
 
 def groups_of_disjoint(rules: RuleSet) -> Groups:

@@ -292,9 +292,9 @@ def test_a_total_length_can_be_asked_for() -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"effort": "great"}, "effort='great'; expected fast or normal"),
+        ({"effort": "great"}, 'effort="great"; expected fast or normal'),
         ({"min_outliers": 0}, "min_outliers=0; expected a whole number of at least 1"),
-        ({"time_limit": -1}, "time_limit=-1; expected a number from 0"),
+        ({"time_limit": -1}, "time_limit=-1; expected a number of at least 0"),
         ({"random_state": "x"}, 'random_state="x"; expected a whole number'),
         ({"max_rule_length": 0}, "max_rule_length=0"),
     ],

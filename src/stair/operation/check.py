@@ -13,8 +13,10 @@ from typing import Any
 from stair.data.source import Source
 from stair.engines.large import LargeEngine, engine_of
 from stair.errors import StairError, check_choice, option
+from stair.export.endings import written
 from stair.export.json import Rulebook, load
 from stair.operation.counting import EVERY, NEVER, Every, Labels, Tally, count_source
+from stair.operation.page import to_html
 from stair.operation.standing import (
     Figures,
     Standing,
@@ -24,7 +26,7 @@ from stair.operation.standing import (
     judged,
 )
 from stair.operation.statistics import Share
-from stair.operation.words import to_text
+from stair.operation.words import to_json, to_text
 from stair.progress import listener
 from stair.rules.counted import Counted
 
@@ -61,6 +63,15 @@ class CheckUp:
 
     def __str__(self) -> str:
         return to_text(self, 80)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """A page of it, with how each rule went over time; written to a file where a path is
+        given."""
+        return written(to_html(self), path)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The same for programs; written to a file where a path is given."""
+        return written(to_json(self), path)
 
     def __getitem__(self, number: int) -> Standing:
         """How the rule of this number, from 1, stands."""

@@ -1,5 +1,5 @@
-"""`stair check`, `stair update`, `stair compare` and `stair mark`: what the commands take.
-Everything heavy is imported when one runs.
+"""`stair check`: what the command takes, and what other commands on rulebooks take as well.
+Everything heavy is imported when it runs.
 """
 
 from __future__ import annotations
@@ -81,10 +81,20 @@ def check(
         Path | None,
         typer.Option(help="Write it as JUnit XML; - is standard output.", rich_help_panel=_OUTPUT),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write it as a page, with how each rule went over time; - is standard output.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """How saved rules do on new data. Exit code 1: a rule has decayed."""
-    gate.check_files([rulebook, *files], [(json, "json"), (markdown, "markdown"), (junit, "junit")])
+    gate.check_files(
+        [rulebook, *files],
+        [(json, "json"), (markdown, "markdown"), (junit, "junit"), (html, "html")],
+    )
     from typing import cast
 
     from stair.data import atomic_write
@@ -93,6 +103,7 @@ def check(
     from stair.export import load
     from stair.operation.check import check as check_rules
     from stair.operation.counting import Every
+    from stair.operation.page import to_html
     from stair.operation.words import to_json, to_junit, to_markdown, to_text
     from stair.progress import ProgressLine, telling
 
@@ -106,6 +117,7 @@ def check(
         )  # fmt: skip
     for path, kind, write in (
         (json, "json", to_json), (markdown, "markdown", to_markdown), (junit, "junit", to_junit),
+        (html, "html", to_html),
     ):  # fmt: skip
         if path is not None:
             atomic_write(gate.to_write(path, kind), write(found))

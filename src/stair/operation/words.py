@@ -65,7 +65,21 @@ def to_markdown(found: CheckUp) -> str:
 
 
 def sentences(found: CheckUp) -> list[str]:
-    """What is to be said below the table: what has changed, what is new, and what to do."""
+    """What is to be said below the table."""
+    notes = [f"Note: {note}." for note in found.notes]
+    return [*details(found), *([conclusion(found)] if conclusion(found) else []), *notes]
+
+
+def conclusion(found: CheckUp) -> str:
+    """All of it in one sentence; empty where there are outliers of another kind, and no more."""
+    n = sum(each.is_alarm for each in found.standings)
+    if n:
+        return f"{n} of {len(found.standings)} rules {'has' if n == 1 else 'have'} changed."
+    return "" if found.has_decayed else "No rule has decayed."
+
+
+def details(found: CheckUp) -> list[str]:
+    """What has changed, and what is new."""
     said = [_change(s) for s in found.standings if s.is_alarm or s.state == "grown"]
     few = [s.number for s in found.standings if s.state == "too few rows"]
     if few:
@@ -82,13 +96,7 @@ def sentences(found: CheckUp) -> list[str]:
         ) + ".")  # fmt: skip
     if found.expired:
         said.append(f"Past the last day: {rules_in_words(found.expired)}.")
-    n = sum(each.is_alarm for each in found.standings)
-    if n:
-        verb = "has" if n == 1 else "have"
-        said.append(f"{n} of {len(found.standings)} rules {verb} changed.")
-    elif not found.has_decayed:
-        said.append("No rule has decayed.")
-    return said + [f"Note: {note}." for note in found.notes]
+    return said
 
 
 def _explained(found: CheckUp) -> str:

@@ -54,18 +54,18 @@ def to_pandas(rules: RuleSet) -> str:
         *[f"GIVES_WAY = {list(rules.gives_way)!r}  # to exceptions"] * excepting,
         "",
         "",
-        "def label(df: Any) -> Any:",
+        "def label(df: pd.DataFrame) -> pd.Series:",
         '    """The label of each row."""',
         "    return rule_number(df).map(dict(enumerate(LABELS)))",
         "",
         "",
-        "def rule_number(df: Any) -> Any:",
+        "def rule_number(df: pd.DataFrame) -> pd.Series:",
         '    """The number of the first rule that covers each row, 0 where none does."""',
         "    return first(masks(df), df)",
         *(_EXCEPTING if excepting else ()),
         "",
         "",
-        f"def {'covering' if excepting else 'masks'}(df: Any) -> list[Any]:",
+        f"def {'covering' if excepting else 'masks'}(df: pd.DataFrame) -> list[pd.Series]:",
         f'    """Which rows each rule covers{", exceptions or not" * excepting}."""',
     ]
     reads = [
@@ -82,7 +82,7 @@ def to_pandas(rules: RuleSet) -> str:
     if excepting:
         lines += [
             "",
-            "def exceptions(df: Any) -> list[Any]:",
+            "def exceptions(df: pd.DataFrame) -> list[pd.Series]:",
             '    """Which rows each exception covers."""',
             *(line for name, line in reads if name in of_exceptions),
             "    return [",
@@ -97,12 +97,12 @@ def to_pandas(rules: RuleSet) -> str:
 _EXCEPTING: Final = (
     "",
     "",
-    "def exception_number(df: Any) -> Any:",
+    "def exception_number(df: pd.DataFrame) -> pd.Series:",
     '    """The number of the exception that takes each row from a rule, 0 where none does."""',
     "    return first(lifting(covering(df), exceptions(df), GIVES_WAY), df)",
     "",
     "",
-    "def masks(df: Any) -> list[Any]:",
+    "def masks(df: pd.DataFrame) -> list[pd.Series]:",
     '    """Which rows each rule covers, less those that an exception takes from it."""',
     "    return left(covering(df), exceptions(df), GIVES_WAY)",
 )

@@ -2,7 +2,7 @@
 text goes into the exported file."""
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from stair.export.row_reader import _hour, _number, _time, _weekday
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def number(column: Any) -> Any:
+def number(column: pd.Series) -> pd.Series:
     """Numbers as float64, NaN where missing; as objects where that would round whole numbers."""
     dtype = column.dtype
     if pd.api.types.is_float_dtype(dtype) and isinstance(dtype, np.dtype):
@@ -28,12 +28,12 @@ def number(column: Any) -> Any:
     return pd.Series(floats, index=column.index, dtype="float64")
 
 
-def read(column: Any, reader: Any, *words: str) -> Any:
+def read(column: pd.Series, reader: Callable[..., object], *words: str) -> pd.Series:
     """Each value by a reader, None where it is missing."""
     return pd.Series([reader(value, *words) for value in column], index=column.index, dtype=object)
 
 
-def time(column: Any) -> Any:
+def time(column: pd.Series) -> pd.Series:
     """Times to the microsecond, those with a zone moved to UTC and without it."""
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -44,17 +44,17 @@ def time(column: Any) -> Any:
     return pd.Series(times, index=column.index)
 
 
-def hour_in(column: Any, zone: str | int) -> Any:
+def hour_in(column: pd.Series, zone: str | int) -> pd.Series:
     """Hours by the clocks of a zone, NaN where missing."""
     return _each(column, lambda moment: _hour(moment, zone)).astype("float64")
 
 
-def weekday_in(column: Any, zone: str | int) -> Any:
+def weekday_in(column: pd.Series, zone: str | int) -> pd.Series:
     """The names of weekdays by the clocks of a zone, None where missing."""
     return _each(column, lambda moment: DAYS[_weekday(moment, zone) or 0])
 
 
-def _each(column: Any, read: Any) -> Any:
+def _each(column: pd.Series, read: Callable[..., object]) -> pd.Series:
     """What is read of each time, None where it is missing."""
     moments = {None if pd.isna(t) else t.to_pydatetime() for t in time(column).unique()}
     known = {moment: None if moment is None else read(moment) for moment in moments}
@@ -62,7 +62,7 @@ def _each(column: Any, read: Any) -> Any:
     return pd.Series(found, index=column.index, dtype=object)
 
 
-def between(column: Any, low: float | None, high: float | None) -> Any:
+def between(column: pd.Series, low: float | None, high: float | None) -> pd.Series:
     """low < x <= high, compared exactly whatever the numbers are; None is no bound."""
     if column.dtype == object:
         inside = [
@@ -84,39 +84,39 @@ def at_most(bound: float) -> float:
     return near if near <= bound else math.nextafter(near, -math.inf)
 
 
-def finite(column: Any) -> Any:
+def finite(column: pd.Series) -> pd.Series:
     """Numbers, and NaN in place of infinite ones."""
     return column.where(np.isfinite(column))
 
 
-def microseconds(column: Any) -> Any:
+def microseconds(column: pd.Series) -> pd.Series:
     """Times as microseconds since 1970, NaN where missing."""
     return column.astype("int64").astype("float64").where(column.notna())
 
 
-def mentions(column: Any, term: str) -> Any:
+def mentions(column: pd.Series, term: str) -> pd.Series:
     """Whether a text, in lower case, has a term in it."""
     found = [text is not None and term in text for text in column]
     return pd.Series(found, index=column.index, dtype=bool)
 
 
-def anything(frame: Any) -> Any:
+def anything(frame: pd.DataFrame) -> pd.Series:
     """True for every row."""
     return pd.Series(True, index=frame.index)
 
 
-def where(mask: Any, number: float, otherwise: Any) -> Any:
+def where(mask: pd.Series, number: float, otherwise: float | pd.Series) -> pd.Series:
     """One number where the mask is true, and another, or another column, elsewhere."""
     return pd.Series(np.where(mask, number, otherwise), index=mask.index)
 
 
-def nearest(distances: list[Any]) -> Any:
+def nearest(distances: list[pd.Series]) -> pd.Series:
     """The place of the smallest in each row, the first of equals."""
     places = np.column_stack(distances).argmin(axis=1)
     return pd.Series(places, index=distances[0].index)
 
 
-def first(masks: list[Any], frame: Any) -> Any:
+def first(masks: list[pd.Series], frame: pd.DataFrame) -> pd.Series:
     """The number, from 1, of the first mask that is true in each row; 0 where none is."""
     found = np.zeros(len(frame), dtype=np.int64)
     for place in range(len(masks), 0, -1):

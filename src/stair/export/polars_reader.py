@@ -1,6 +1,7 @@
 """How exported polars code reads columns, value by value as `row_reader` does where it must. This
 text goes into the exported file."""
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -35,14 +36,14 @@ def first(
     return once(columns, steps, pl.coalesce(*cases, every[-1]), dtype)
 
 
-def number(name: str, reader: Any = _number) -> pl.Expr:
+def number(name: str, reader: Callable[..., float | None] = _number) -> pl.Expr:
     """Numbers as Float64, null where missing."""
     return pl.col(name).map_batches(
         lambda column: _floats(column, reader), return_dtype=pl.Float64, is_elementwise=True
     )
 
 
-def _floats(column: pl.Series, reader: Any) -> pl.Series:
+def _floats(column: pl.Series, reader: Callable[..., float | None]) -> pl.Series:
     if reader is _number and column.dtype.is_numeric() and not column.dtype.is_decimal():
         return column.cast(pl.Float64).fill_nan(None)
     found = [reader(value) for value in column]
@@ -74,7 +75,7 @@ def among(name: str, numbers: list[int]) -> pl.Expr:
     return pl.col(name).map_batches(look, return_dtype=pl.Boolean, is_elementwise=True)
 
 
-def words(name: str, reader: Any, *spelled: str) -> pl.Expr:
+def words(name: str, reader: Callable[..., object], *spelled: str) -> pl.Expr:
     """Categories and texts as text, null where missing."""
 
     def read(column: pl.Series) -> pl.Series:
@@ -86,7 +87,7 @@ def words(name: str, reader: Any, *spelled: str) -> pl.Expr:
     return pl.col(name).map_batches(read, return_dtype=pl.String, is_elementwise=True)
 
 
-def _word(value: Any) -> str | None:
+def _word(value: object) -> str | None:
     """A category as text: 24 for 24.0."""
     return None if value is None else str(_short(value) if isinstance(value, float) else value)
 
@@ -106,7 +107,7 @@ def weekday_in(name: str, zone: str | int) -> pl.Expr:
     return _part(name, lambda moment: None if moment is None else 1 + (_weekday(moment, zone) or 0))
 
 
-def _part(name: str, read: Any) -> pl.Expr:
+def _part(name: str, read: Callable[..., object]) -> pl.Expr:
     def work(column: pl.Series) -> pl.Series:
         return pl.Series(column.name, [read(t) for t in _times(column)], dtype=pl.Int64)
 

@@ -18,18 +18,18 @@ _TIME = re.compile(
 )
 
 
-def _gone(value: Any) -> bool:
+def _gone(value: object) -> bool:
     """Whether a value is missing: None, NaN, NaT or NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return not isinstance(value, str | list | dict) and bool(value != value)
 
 
-def _is_moment(value: Any) -> bool:
+def _is_moment(value: object) -> bool:
     return isinstance(value, date) or type(value).__name__ == "datetime64"
 
 
-def _is_measure(value: Any) -> bool:
+def _is_measure(value: object) -> bool:
     return isinstance(value, _day_time | timedelta) or type(value).__name__ == "timedelta64"
 
 
@@ -69,7 +69,7 @@ def _duration(value: Any) -> float | None:
     return float(value // timedelta(microseconds=1)) / 1e6
 
 
-def _clock(value: Any) -> float | None:
+def _clock(value: object) -> float | None:
     """A time of the day in hours."""
     if _gone(value):
         return None
@@ -79,7 +79,7 @@ def _clock(value: Any) -> float | None:
     return float(value.hour + value.minute / 60 + seconds / 3600)
 
 
-def _time(value: Any) -> datetime | None:
+def _time(value: object) -> datetime | None:
     """A time without a zone (in UTC where it had one), from a date, a time, or ISO text; None
     where it is missing or a text that is no time."""
     if _gone(value):
@@ -127,7 +127,7 @@ def _local_seconds(moment: datetime, zone: str | int) -> int:
     return (moment - datetime(1970, 1, 1)) // timedelta(seconds=1) + int(ahead)
 
 
-def _iso(value: Any) -> str:
+def _iso(value: object) -> str:
     moment = _time(value)
     return "" if moment is None else moment.isoformat(timespec="microseconds")
 
@@ -138,7 +138,7 @@ def _short(value: Any) -> Any:
     return int(number) if float(number).is_integer() else number
 
 
-def _code(value: Any, true: str = "true", false: str = "false") -> str | None:
+def _code(value: object, true: str = "true", false: str = "false") -> str | None:
     """A category that was text: 2, 2.0 and "2" are one code, and true is written as it was."""
     if value is None or isinstance(value, str):
         return value
@@ -175,7 +175,7 @@ def _flag(value: Any) -> Any:
     return bool(found) if found in (0, 1) else found
 
 
-def _time_code(value: Any) -> str | None:
+def _time_code(value: object) -> str | None:
     """A category that was a time, as ISO text; anything else as its own text."""
     if _gone(value):
         return None
@@ -187,7 +187,7 @@ def _time_code(value: Any) -> str | None:
     return found or str(value)
 
 
-def _network(value: Any, bits: int) -> str | None:
+def _network(value: object, bits: int) -> str | None:
     """The network of so many bits that an IPv4 address is in; None for all else."""
     address = _code(value)
     if address is None or _ADDRESS.fullmatch(address) is None:
@@ -196,7 +196,7 @@ def _network(value: Any, bits: int) -> str | None:
     return ".".join([*kept, *["0"] * (4 - len(kept))]) + f"/{bits}"
 
 
-def _text(value: Any, true: str = "true", false: str = "false") -> str | None:
+def _text(value: object, true: str = "true", false: str = "false") -> str | None:
     """A text with the letters A to Z in lower case."""
     found = _code(value, true, false)
     return None if found is None else found.translate(_LOWER)

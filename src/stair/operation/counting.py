@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame
 from stair.data.conversion import TIME_PARTS, as_times
+from stair.data.frame import Array
 from stair.data.source import Source
 from stair.engines.large import LargeEngine
 from stair.errors import StairError, folded, no_such_column, option
@@ -42,7 +43,7 @@ class Labels:
     positive: tuple[Any, ...] | None = None
     negative: Any = None
 
-    def codes(self, column: NDArray[Any], rules: RuleSet) -> NDArray[np.int32]:
+    def codes(self, column: Array, rules: RuleSet) -> NDArray[np.int32]:
         """The class of each row, −1 where it has none."""
         assert self.name is not None
         book = self._told(rules) or self.codebook
@@ -169,7 +170,7 @@ class Tally:
         self.unread.update(other.unread)
 
 
-def periods_of(column: NDArray[Any], name: str, every: Every) -> NDArray[np.str_]:
+def periods_of(column: Array, name: str, every: Every) -> NDArray[np.str_]:
     """The period of each row: 2026-06-11, the Monday of its week, 2026-06, 2026-Q2 or 2026."""
     times, unread = as_times(column, name)
     if unread or (len(times) and np.isnat(times).all()):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stair.data import Frame, from_object
 from stair.data.conversion import is_missing
+from stair.data.frame import Value
 from stair.errors import FloorNotReached, StairError, folded, no_such_column, option
 from stair.export.json import Rulebook
 from stair.learn.distill.plan import Effort
@@ -232,6 +233,6 @@ def rows_where(frame: Frame, column: str, value: str | None = None) -> Rows:
     return np.array([word in YES for word in words], dtype=np.bool_)
 
 
-def _word(value: Any) -> str:
+def _word(value: Value) -> str:
     is_whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if is_whole else str(value)

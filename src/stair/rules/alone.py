@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stair.data.conversion import NETWORKS
 from stair.data.decimals import shortest_between
+from stair.data.frame import Array, Value
 from stair.rules.clauses import (
     END,
     Among,
@@ -119,7 +120,7 @@ class Reference:
             rows = rows[clause.covers(self.values[clause.feature][rows])]
         return len(rows)
 
-    def _single(self, each: Field, value: Any) -> _Single | None:
+    def _single(self, each: Field, value: Value) -> _Single | None:
         """What one attribute says of a value, so that it covers few inliers."""
         column = self.column(each)
         if each.kind == "text":
@@ -159,7 +160,7 @@ class _Single:
 class _Column:
     """The inliers in the order of their values, those without one at the end."""
 
-    def __init__(self, array: NDArray[Any], is_inlier: NDArray[np.bool_], has_names: bool) -> None:
+    def __init__(self, array: Array, is_inlier: NDArray[np.bool_], has_names: bool) -> None:
         inliers = np.flatnonzero(is_inlier)
         self._place: dict[Any, int] = {}
         if has_names:
@@ -172,13 +173,13 @@ class _Column:
         self._sorted = np.sort(codes)
         self._n = int(np.count_nonzero(~np.isnan(codes)))
 
-    def named(self, clause: Clause, value: Any) -> _Single:
+    def named(self, clause: Clause, value: Value) -> _Single:
         code = float(self._place.get(value, -1))
         start = int(np.searchsorted(self._sorted, code))
         stop = int(np.searchsorted(self._sorted, code, "right"))
         return _Single(clause, stop - start, self._order, start)
 
-    def bounded(self, each: Field, value: Any) -> _Single:
+    def bounded(self, each: Field, value: Value) -> _Single:
         """On the side on which fewer inliers are; the bound is between the value and the next."""
         is_time = each.kind == "time"
         x = float(as_floats(np.array([value]))[0])

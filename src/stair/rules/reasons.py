@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.conversion import NETWORKS
+from stair.data.frame import Array, Value
 from stair.rules.alone import Own, Reference
 from stair.rules.clauses import (
     Among,
@@ -44,7 +45,7 @@ class Trait:
     is about it."""
 
     feature: str
-    value: Any
+    value: Value
     figure: Figure
     words: str  # without the figure
     clause: str = ""
@@ -133,7 +134,7 @@ class Reasons(Sequence[Reason]):
     rules: RuleSet
     values: Values
     numbers: NDArray[np.intp]
-    labels: NDArray[Any]
+    labels: Array
     told: NDArray[np.intp]
     is_covered: NDArray[np.bool_]  # by a rule for outliers
     # Rows that an exception takes from a rule: the number of that rule, and of the exception.
@@ -490,21 +491,21 @@ def _named(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _as_asked(each: Field, array: NDArray[Any]) -> NDArray[Any]:
+def _as_asked(each: Field, array: Array) -> Array:
     return as_floats(array) if each.kind in ("number", "time") else array
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Value) -> Any:
     if isinstance(value, np.datetime64):
         return value
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _listed(array: NDArray[Any]) -> list[Any]:
+def _listed(array: Array) -> list[Any]:
     return list(array) if array.dtype.kind == "M" else array.tolist()
 
 
-def _for_json(value: Any) -> Any:
+def _for_json(value: Value) -> Any:
     """A value as JSON has it."""
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else str(value)
@@ -524,7 +525,7 @@ def _speaker(each: Field) -> Clause:
     return Among(each.name, of=each.source if each.part in NETWORKS else "")
 
 
-def _value_in_words(speaker: Clause, value: Any) -> str:
+def _value_in_words(speaker: Clause, value: Value) -> str:
     name, here = name_in_words(speaker.attribute), speaker.value_in_words(value)
     if here is None:
         return f"{name} is missing"

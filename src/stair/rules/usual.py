@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.rules.clauses import value_order
 from stair.rules.schema import Field, Schema
 
@@ -241,13 +242,13 @@ class Shares:
         places = {value: k for k, value in enumerate(self.values)}
         return {**places, None: len(self.values) + 1}
 
-    def places(self, array: NDArray[Any]) -> NDArray[np.intp]:
+    def places(self, array: Array) -> NDArray[np.intp]:
         other, listed = len(self.values), array.tolist()
         return np.fromiter(
             (self._place.get(v if v == v else None, other) for v in listed), np.intp, len(listed)
         )
 
-    def surprise(self, array: NDArray[Any]) -> Floats:
+    def surprise(self, array: Array) -> Floats:
         counts = (*self.counts, self.most, self.missing)
         held = (*self.counts, self.others, self.missing)
         rarer = [sum(h for c, h in zip(counts, held, strict=True) if c <= k) for k in counts]
@@ -266,11 +267,11 @@ class Presence:
     def figures(self) -> tuple[Figure, ...]:
         return NOTHING, _share(self.missing, self.n + self.missing)
 
-    def places(self, array: NDArray[Any]) -> NDArray[np.intp]:
+    def places(self, array: Array) -> NDArray[np.intp]:
         listed = array.tolist()
         return np.fromiter((v is None or v != v for v in listed), np.intp, len(listed))
 
-    def surprise(self, array: NDArray[Any]) -> Floats:
+    def surprise(self, array: Array) -> Floats:
         n = self.n + self.missing
         return np.where(self.places(array) == 1, _named_surprise(self.missing, self.missing, n), -9)
 
@@ -289,7 +290,7 @@ class Usual:
 
 def usual_of(
     schema: Schema,
-    values: Mapping[str, NDArray[Any]],
+    values: Mapping[str, Array],
     is_inlier: NDArray[np.bool_],
     first: Iterable[str] = (),
     weights: Counts | None = None,
@@ -311,7 +312,7 @@ def usual_of(
 
 def _habit(
     each: Field,
-    array: NDArray[Any],
+    array: Array,
     is_inlier: NDArray[np.bool_],
     weights: Counts,
     ranks: Sequence[float],
@@ -404,7 +405,7 @@ def _long_side(values: Floats, counts: Counts) -> int:
     return -1 if third < 0 else 1
 
 
-def as_floats(array: NDArray[Any]) -> Floats:
+def as_floats(array: Array) -> Floats:
     """Numbers and times (in microseconds) as float64, NaN where missing. A larger one never becomes
     a smaller one, so that what is strictly above stays true."""
     if array.dtype.kind == "M":

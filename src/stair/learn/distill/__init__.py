@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.frame import Array
 from stair.engines.memory import MemoryEngine
 from stair.learn.distill.cells import Cells, cells_of, distinct_rows
 from stair.learn.distill.clock import Clock
@@ -227,7 +228,7 @@ def _is_allowed(cells: Cells, leaf: Leaf) -> bool:
     return is_free or bool(boxes_of(cells, [leaf]))
 
 
-def _sizes(totals: NDArray[Any], positive: int | None) -> tuple[float, float]:
+def _sizes(totals: Array, positive: int | None) -> tuple[float, float]:
     """The weight of outliers, and of all rows."""
     return float(totals[positive or 0]), float(totals.sum())
 

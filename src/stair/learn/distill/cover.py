@@ -70,14 +70,14 @@ class Problem:
         wanted = self.classes == self.labels[0]
         return int(self.worth[self.labels[0], 0]) * int(self.weights[wanted].sum())
 
-    def sums_of(self, rows: NDArray[Any]) -> tuple[int, int, int]:
+    def sums_of(self, rows: Array) -> tuple[int, int, int]:
         """The weight of the outliers among some rows, that of the inliers, and how many there are
         of both."""
         own = self.classes[rows] == self.labels[0]
         weights = self.weights[rows]
         return int(weights[own].sum()), int(weights[~own].sum()), int(self.times[rows].sum())
 
-    def is_precise(self, rows: NDArray[Any]) -> bool:
+    def is_precise(self, rows: Array) -> bool:
         """Whether a rule that covers these rows is as precise as each must be."""
         return self.of_rules is None or self.of_rules.of(self.sums_of(rows)) > self.of_rules.floor
 
@@ -217,7 +217,7 @@ class Cover:
             each = THOUSAND * self.problem.scale / max(length, 1)
             self.charges = np.minimum(each * further, MOST_CHARGED).astype(np.int64)
 
-    def is_covered(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    def is_covered(self, rows: Array) -> NDArray[np.bool_]:
         """Which of these rows some rule covers."""
         found: NDArray[np.bool_] = self._rank[rows] < len(self.problem.labels)
         return found

@@ -13,7 +13,6 @@ from typing import Final
 from stair.export.detections import check_each, something_to_find
 from stair.export.sql import check_dialect, to_sql, to_sql_rows
 from stair.export.yaml import block, quoted
-from stair.rules.clauses import Mentions
 from stair.rules.rule_set import RuleSet
 
 _FILLED_IN: Final = re.compile(r"\$(?=\{)|\{(?=[%#])|[\r\n]")
@@ -49,7 +48,7 @@ def _whole(query: str, rules: RuleSet, table: str | Sequence[str]) -> str:
         *([table] if isinstance(table, str) else table),
     ]
     texts += [str(value) for clause in rules.clauses for value in clause.categories]
-    texts += [clause.term for clause in rules.clauses if isinstance(clause, Mentions)]
+    texts += [term for clause in rules.clauses for term in clause.terms]
     texts += [str(value) for each in rules.routing.space.dimensions for value in each.values]
     is_hostile = any(map(_HOSTILE.search, texts))
     return _FILLED_IN.sub(lambda found: _twice(found[0]), query) if is_hostile else query

@@ -39,7 +39,7 @@ from stair.report.contrasts import Contrast, contrasts_of
 from stair.report.coverage import Coverage, coverage_of
 from stair.report.map import map_of
 from stair.report.remarks import on_the_frontier, remarks_of
-from stair.rules.clauses import Among, Clause, clause_in_words, side_by_side
+from stair.rules.clauses import Clause, clause_in_words, side_by_side
 from stair.rules.counted import groups_of_disjoint
 from stair.rules.rule_set import Rule, RuleSet
 
@@ -279,7 +279,7 @@ def _views(summary: Findings, views_of: Views) -> list[RuleView]:
 
 
 def _size_of_evidence(rule: Rule, text: str, sql: str | None) -> int:
-    charts = sum(SIZE_OF_BARS if isinstance(c, Among) else SIZE_OF_HISTOGRAM for c in rule.clauses)
+    charts = sum(SIZE_OF_BARS if c.categories else SIZE_OF_HISTOGRAM for c in rule.clauses)
     return SIZE_OF_CARD + charts + 2 * len(escape(text)) + len(escape(sql or ""))
 
 

@@ -127,6 +127,11 @@ class _OnOneField:
         return ()
 
     @property
+    def terms(self) -> tuple[str, ...]:
+        """The texts that it looks for in texts."""
+        return ()
+
+    @property
     def negated(self) -> bool:
         """Whether it covers what it does not name."""
         return False
@@ -550,6 +555,10 @@ class Mentions(_OnOneField):
 
     def accept(self, visitor: Visitor[Made_co]) -> Made_co:
         return visitor.mentions(self)
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return (self.term,)
 
     @property
     def missing(self) -> bool:

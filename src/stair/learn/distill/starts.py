@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stair.data.frame import Array
 from stair.learn.distill.cells import Bins, Box, Cells
-from stair.rules.clauses import Among, Clause, Mentions
+from stair.rules.clauses import Clause
 from stair.rules.columns import Absence, Binned, Categories, Column, Term, Times
 from stair.rules.rule_set import Leaf
 
@@ -45,10 +45,9 @@ def _column_of(cells: Cells, clause: Clause) -> int:
         if column.name != clause.feature:
             continue
         # A column of numbers that are codes is there twice: in order, and as names.
-        if isinstance(clause, Among) != isinstance(column, Categories | Absence):
+        if clause.is_ordered == isinstance(column, Categories | Absence | Term):
             continue
-        term = column.term if isinstance(column, Term) else None
-        if term == (clause.term if isinstance(clause, Mentions) else None):
+        if clause.terms == ((column.term,) if isinstance(column, Term) else ()):
             return j
     raise LookupError(f"no column for {clause}")
 

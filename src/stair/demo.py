@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -232,29 +232,29 @@ def _honest(rng: np.random.RandomState, n: int, number: int) -> dict[str, Array]
     }  # fmt: skip
 
 
-def _foreign(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+def _foreign(rng: np.random.RandomState, table: dict[str, Array], rows: Array) -> None:
     table["amount"][rows] = np.round(rng.uniform(4200, 9000, len(rows)), 2)
     table["country"][rows] = rng.choice(np.array(_FOREIGN, dtype=object), len(rows))
     table["device"][rows] = "phone"
 
 
-def _night(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+def _night(rng: np.random.RandomState, table: dict[str, Array], rows: Array) -> None:
     table["hour"][rows] = rng.randint(0, 5, len(rows))
     table["merchant"][rows] = "electronics"
 
 
-def _refund(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+def _refund(rng: np.random.RandomState, table: dict[str, Array], rows: Array) -> None:
     things = rng.choice(np.array(_THINGS, dtype=object), len(rows))
     table["note"][rows] = "refund of " + things + " " + _ENDINGS[0]
     table["amount"][rows] = np.round(rng.uniform(0.05, 1.95, len(rows)), 2)
 
 
-def _no_device(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+def _no_device(rng: np.random.RandomState, table: dict[str, Array], rows: Array) -> None:
     table["device"][rows] = None
     table["amount"][rows] = np.round(rng.uniform(960, 3900, len(rows)), 2)
 
 
-def _gift_cards(rng: np.random.RandomState, table: dict[str, Any], rows: Array) -> None:
+def _gift_cards(rng: np.random.RandomState, table: dict[str, Array], rows: Array) -> None:
     table["merchant"][rows] = "gift cards"
     table["amount"][rows] = np.round(rng.uniform(210, 600, len(rows)), 2)
 

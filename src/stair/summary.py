@@ -18,7 +18,7 @@ from stair import plot
 from stair.data.source import Source
 from stair.engines.large import LargeEngine, engine_of
 from stair.errors import StairError, check_count, option
-from stair.evidence.findings import Findings
+from stair.evidence.findings import Findings, Settings
 from stair.evidence.suspects import suspects_of
 from stair.export.endings import Endings, written
 from stair.export.json import to_json
@@ -189,7 +189,7 @@ def summarize(
 def summary_of(
     given: Given,
     learned: Learned,
-    settings: Mapping[str, Any],
+    settings: Settings,
     check: Check | str = "",
 ) -> Summary:
     """Rules counted on the rows that were given. The settings name the method and the floor; the
@@ -240,7 +240,7 @@ def _figures(
     rules: RuleSet,
     values: Values,
     codes: NDArray[np.int32],
-    settings: Mapping[str, Any],
+    settings: Settings,
     negative: int | None,
     kinds: tuple[Kind, ...],
     further: Further | None,
@@ -287,7 +287,7 @@ def _figures(
 
 
 def summary_of_counts(
-    coded: Coded, learned: LargeLearned, settings: Mapping[str, Any], name: str | None
+    coded: Coded, learned: LargeLearned, settings: Settings, name: str | None
 ) -> Summary:
     """Rules counted where the rows are, which are not kept."""
     rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}
@@ -321,23 +321,23 @@ def summary_of_counts(
     )
 
 
-def _floor_on_score(settings: Mapping[str, Any]) -> float:
+def _floor_on_score(settings: Settings) -> float:
     """The floor on the score that is shown; one on F-beta is a wish of its own."""
     return float(settings["min_score"]) if settings.get("beta", 1.0) == 1 else 0.0
 
 
-def _with_never(left_out: Mapping[str, str], settings: Mapping[str, Any]) -> dict[str, str]:
+def _with_never(left_out: Mapping[str, str], settings: Settings) -> dict[str, str]:
     """What is left out, and what no rule may use by wish."""
     wishes = column_wishes_of(settings.get("column_wishes"))
     return {**left_out, **{name: "never, as wished" for name, w in wishes.items() if w.never}}
 
 
 def wished_of(
-    settings: Mapping[str, Any], rules: RuleSet, counted: Counted | None, *, is_of_kinds: bool
+    settings: Settings, rules: RuleSet, counted: Counted | None, *, is_of_kinds: bool
 ) -> dict[str, Any]:
     """What became of wishes, by the counts of the rules; and how long rules are with the costs of
     columns, where there are any."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     known = column_wishes_of(settings.get("column_wishes"))
     length = rules.total_length
     if any(wish.cost > 1 for wish in known.values()):

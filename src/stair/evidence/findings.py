@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from stair.rules.rule_set import Explanation, Rule, RuleSet
 from stair.rules.schema import Field, Values
 from stair.verdict.codebook import Codebook
 
+Settings: TypeAlias = Mapping[str, Any]
+"""How rules were learned: the settings of the method and of the engine, by their names."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings:
@@ -54,7 +57,7 @@ class Findings:
     source: str
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
-    settings: Mapping[str, Any]
+    settings: Settings
     versions: Mapping[str, str]
     trace: tuple[Step, ...]
     unexplained: int  # outliers that no outlier rule covers
@@ -249,7 +252,7 @@ class Findings:
             )
 
 
-def _are_numbers(rows: Any) -> bool:
+def _are_numbers(rows: object) -> bool:
     """Whether these are numbers of rows, and no rows."""
     if isinstance(rows, int | np.integer):
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from stair.errors import StairError
 from stair.export.detections import Detection, check_each, on_relation, something_to_find
@@ -36,10 +36,10 @@ def to_great_expectations(rules: RuleSet, dialect: str = "duckdb") -> str:
     return json.dumps(suite, indent=1, ensure_ascii=False) + "\n"
 
 
-def _expectation(rules: RuleSet, found: Detection, dialect: str) -> dict[str, Any]:
+def _expectation(rules: RuleSet, found: Detection, dialect: str) -> dict[str, object]:
     if dialect == PANDAS:
         kind = "expect_column_values_to_not_be_in_set"
-        asked: dict[str, Any] = {"column": new_columns(rules)[1], "value_set": [found.number]}
+        asked: dict[str, object] = {"column": new_columns(rules)[1], "value_set": [found.number]}
     else:
         known = dialect_of(dialect)
         if rules.routing and known.name == "sqlite":

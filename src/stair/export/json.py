@@ -104,7 +104,7 @@ class Rulebook(Endings):
         """Why this row is, or is not, an outlier by the rules: a mapping, a Series, a frame."""
         return self.rules.explain(row)
 
-    def reasons(self, X: Any, flagged: Any = None) -> Reasons:
+    def reasons(self, X: object, flagged: object = None) -> Reasons:
         """Why each row of a table is flagged, by the rules or by whoever says so with `flagged`."""
         return self.rules.reasons(X, flagged)
 

@@ -35,7 +35,7 @@ from stair.rules.rule_set import Label, RuleSet
 # No list of values that a person reads is longer.
 MOST_LISTED: Final = 1000
 # The wishes as they are where nobody has one.
-UNSPOKEN: Final[Mapping[str, Any]] = {
+UNSPOKEN: Final[Mapping[str, object]] = {
     "beta": 1.0, "min_precision": None, "min_rule_precision": None, "min_recall": None,
     "max_alerts": None, "max_rules": None, "one_sided": False, "column_wishes": {},
 }  # fmt: skip

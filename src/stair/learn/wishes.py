@@ -88,7 +88,7 @@ class ColumnWish:
             )
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, object]:
         """What was said, as plain values."""
         plain = ColumnWish()
         found = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -313,7 +313,7 @@ def alerts_of(alerts: float | int, n_rows: int) -> int:
     return int(alerts)
 
 
-def check_floors(given: Mapping[str, Any]) -> None:
+def check_floors(given: Mapping[str, object]) -> None:
     """Refuse floors and budgets that say nothing, by the names of their settings."""
     for name in ("min_precision", "min_rule_precision", "min_recall"):
         if given[name] is not None:

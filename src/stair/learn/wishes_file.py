@@ -49,7 +49,7 @@ def read_column_wishes(path: Path) -> dict[str, ColumnWish]:
 
 def column_wishes(
     parts: Sequence[tuple[str, str, Any]], path: Path | None
-) -> dict[str, dict[str, dict[str, Any]]]:
+) -> dict[str, dict[str, dict[str, object]]]:
     """The setting of a method, from what is said of columns one by one (the column, what it is
     about, and what is said) and in a file; nothing where nothing is. Nothing is said twice in two
     ways."""

@@ -83,8 +83,8 @@ def check(
     data: Any,
     labels: str | None = None,
     *,
-    positive: Any = None,
-    negative: Any = None,
+    positive: object = None,
+    negative: object = None,
     time: str | None = None,
     every: Every = "month",
     engine: str | LargeEngine = "memory",
@@ -140,7 +140,7 @@ def check(
     return _check_up(book, tally, labels or "", notes, on or dt.date.today())
 
 
-def _is_rows(data: Sequence[Any]) -> bool:
+def _is_rows(data: Sequence[object]) -> bool:
     """Whether a list is a table by itself: rows, not tables or files."""
     return not any(
         isinstance(each, str | Path | Source) or hasattr(each, "columns") for each in data

@@ -40,7 +40,7 @@ class Labels:
 
     name: str | None = None
     codebook: Codebook | None = None
-    positive: tuple[Any, ...] | None = None
+    positive: tuple[object, ...] | None = None
     negative: Any = None
 
     def codes(self, column: Array, rules: RuleSet) -> NDArray[np.int32]:

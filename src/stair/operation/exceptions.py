@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, Final, overload
+from typing import Final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,7 +44,7 @@ def learn_exceptions(
 
 @overload
 def learn_exceptions(
-    rules: Rulebook, data: Any, *, false_alarms: str | ArrayLike,
+    rules: Rulebook, data: object, *, false_alarms: str | ArrayLike,
     outliers: str | ArrayLike | None = None, min_share: float = 0.9, max_rule_length: int = 10,
     min_rows: int | None = None, effort: Effort = "normal", time_limit: float | None = None,
     random_state: RandomState = 0,
@@ -53,7 +53,7 @@ def learn_exceptions(
 
 def learn_exceptions(
     rules: Summary | Rulebook,
-    data: Any = None,
+    data: object = None,
     *,
     false_alarms: str | ArrayLike,
     outliers: str | ArrayLike | None = None,

@@ -96,11 +96,11 @@ class Update:
 
 def update(
     rulebook: Rulebook | str | Path,
-    data: Any,
+    data: object,
     labels: str,
     *,
-    positive: Any = None,
-    negative: Any = None,
+    positive: object = None,
+    negative: object = None,
     min_score: float | None = None,
     method: Method | None = None,
     include: Collection[str] | None = None,
@@ -157,7 +157,7 @@ def update(
     return found
 
 
-def _several(given: Any) -> tuple[Any, ...] | None:
+def _several(given: object) -> tuple[object, ...] | None:
     if given is None:
         return None
     return tuple(given if isinstance(given, list | tuple | set) else [given])
@@ -169,7 +169,7 @@ def _excluded(book: Rulebook, but: Collection[str]) -> list[str]:
     return [name for name, why in left_out.items() if why == "excluded" and name not in but]
 
 
-def method_of_book(book: Rulebook, **changed: Any) -> Method:
+def method_of_book(book: Rulebook, **changed: object) -> Method:
     """How the rules of a file were learned, with some settings changed."""
     settings = book.facts.get("settings") or {}
     name = settings.get("method", "distilled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
 from stair.errors import folded, visible
@@ -214,7 +214,7 @@ def to_json(found: CheckUp) -> str:
     })  # fmt: skip
 
 
-def _figures(figures: Figures) -> dict[str, Any]:
+def _figures(figures: Figures) -> dict[str, object]:
     return {
         "right": numbers_of(figures.right),
         "covers": numbers_of(figures.covers),
@@ -222,7 +222,7 @@ def _figures(figures: Figures) -> dict[str, Any]:
     }
 
 
-def numbers_of(share: Share | None) -> dict[str, Any] | None:
+def numbers_of(share: Share | None) -> dict[str, object] | None:
     if share is None:
         return None
     low, high = share.interval

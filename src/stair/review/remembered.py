@@ -23,7 +23,7 @@ from stair.summary import Summary
 
 def to_remember(summary: Summary) -> dict[str, object]:
     """As JSON, to stand beside the rules."""
-    found: dict[str, Any] = {"unchecked": summary.unchecked}
+    found: dict[str, object] = {"unchecked": summary.unchecked}
     if summary.check is not None:
         found["check"] = asdict(summary.check)
     if summary.further is not None:

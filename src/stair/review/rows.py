@@ -76,7 +76,7 @@ class Rows:
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._numbers = np.arange(frame.n_rows, dtype=np.int32)
-        arrays: dict[str, Any] = {"row": pa.array(self._numbers)}
+        arrays: dict[str, object] = {"row": pa.array(self._numbers)}
         self._columns = {
             name: _column(f"c{place}", values, arrays)
             for place, (name, values) in enumerate(frame.columns.items())
@@ -206,7 +206,7 @@ class Rows:
             return np.asarray(found.fetchnumpy()["row"])
 
 
-def _column(name: str, values: Array, arrays: dict[str, Any]) -> _Column:
+def _column(name: str, values: Array, arrays: dict[str, object]) -> _Column:
     """Puts the values where DuckDB sees them; those of 64 bits are not copied."""
     kind = values.dtype.kind
     if kind == "O":

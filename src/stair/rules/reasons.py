@@ -52,7 +52,7 @@ class Trait:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it: a value beyond JSON's is its text, and a missing one null."""
-        found: dict[str, Any] = {"feature": self.feature, "value": _for_json(self.value)}
+        found: dict[str, object] = {"feature": self.feature, "value": _for_json(self.value)}
         if self.clause:
             found["clause"] = self.clause
         if self.figure.side:
@@ -113,7 +113,7 @@ class Reason:
         return f"Reason({self.words})"
 
 
-def own_to_dict(own: Own) -> dict[str, Any]:
+def own_to_dict(own: Own) -> dict[str, object]:
     """What sets a row apart, as JSON has it."""
     return {
         "clauses": [str(clause) for clause in own.clauses],
@@ -194,16 +194,16 @@ class Reasons(Sequence[Reason]):
         return np.array([*known], dtype=object)[self.numbers].tolist() if len(self) else []
 
     @cached_property
-    def _labels_by_number(self) -> list[Any]:
+    def _labels_by_number(self) -> list[object]:
         return [self.rules.default, *(rule.label for rule in self.rules)]
 
-    def _words_of_others(self, number: int, label: Any) -> str:
+    def _words_of_others(self, number: int, label: object) -> str:
         name = _named(self.rules.label_name(label))
         if not number:
             return f"{name}: no rule covers it."
         return f"{name} by rule {number}: {self.rules[number - 1].in_words()}."
 
-    def _document_of_others(self, number: int, label: Any) -> str:
+    def _document_of_others(self, number: int, label: object) -> str:
         return json.dumps({"label": label, "flagged": False, "rule": number or None})
 
     def _lifted_in_words(self, row: int) -> str:
@@ -501,7 +501,7 @@ def _plain(value: Value) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _listed(array: Array) -> list[Any]:
+def _listed(array: Array) -> list[object]:
     return list(array) if array.dtype.kind == "M" else array.tolist()
 
 

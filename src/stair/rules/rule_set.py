@@ -432,7 +432,9 @@ class RuleSet:
         name, partition = self.label_name(label), self.routing.heading(place)
         return Explanation(label, name, number, reasons, nearest, misses, partition)
 
-    def reasons(self, X: Any, flagged: Any = None, *, among: Reference | None = None) -> Reasons:
+    def reasons(
+        self, X: object, flagged: object = None, *, among: Reference | None = None
+    ) -> Reasons:
         """Why each row is flagged: the rule that decides, and what is unusual about the row.
 
         `flagged` says (True or 1) which rows somebody else calls outliers, by default those that

@@ -197,7 +197,7 @@ class Spread:
         return whole
 
 
-def _cuts_within(n: Any) -> Floats:
+def _cuts_within(n: object) -> Floats:
     """The cuts that it would take on average to tell n rows apart."""
     n = np.maximum(np.asarray(n, dtype=np.float64), 1.0)
     many = 2 * (np.log(np.maximum(n - 1, 1)) + np.euler_gamma) - 2 * (n - 1) / n
@@ -221,7 +221,7 @@ class Shares:
     """A field of categories: the inliers that have each of the frequent ones, those of all others,
     and of how many others at most any of these has."""
 
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     counts: tuple[int, ...]
     others: int
     most: int

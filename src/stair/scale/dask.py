@@ -53,7 +53,7 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def compute(self, work: Any) -> Any:
+    def compute(self, work: object) -> Any:
         """The result of a task; a scheduler that is gone is said, and never waited for."""
         dask = import_module("dask")
 
@@ -380,7 +380,7 @@ class DaskCounter(RemoteCounter):
         return drawn
 
 
-def _tree(tasks: list[Any], join: Callable[[list[Any]], object]) -> Any:
+def _tree(tasks: list[object], join: Callable[[list[Any]], object]) -> Any:
     """One task that joins the results of many, a few at a time and in their order."""
     dask = import_module("dask")
 

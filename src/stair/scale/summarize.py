@@ -178,7 +178,7 @@ def learn_from_frame(
     data: object,
     options: Options,
     method: StairMethod,
-    client: Any,
+    client: object,
     say: Progress,
     work: str | Path | None = None,
     check: Checking = unchecked,
@@ -251,7 +251,7 @@ def opened_rows(
 
 @contextmanager
 def _opened(
-    data: Any, engine: LargeEngine, options: Options, say: Progress
+    data: object, engine: LargeEngine, options: Options, say: Progress
 ) -> Iterator[tuple[Rows, int]]:
     """All rows, and how many of them may be held to learn from."""
     with opened_rows(data, engine, options.table, options.query, say) as rows:

@@ -162,7 +162,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _plan_to_json(plan: Plan) -> dict[str, Any]:
+def _plan_to_json(plan: Plan) -> dict[str, object]:
     coder, verdict = plan.coder, plan.verdict
     return {
         "fields": [asdict(field) for field in plan.coding.fields],
@@ -220,9 +220,9 @@ def forget(folder: Path) -> None:
 
 
 def _column_to_json(column: Column, edges: tuple[object, ...]) -> dict[str, object]:
-    found: dict[str, Any] = {"name": column.name, "attribute": column.attribute}
+    found: dict[str, object] = {"name": column.name, "attribute": column.attribute}
     if isinstance(column, Categories):
-        others: dict[str, Any] = {"has_others": True} if column.has_others else {}
+        others: dict[str, object] = {"has_others": True} if column.has_others else {}
         others |= {"networks_of": column.of} if column.of else {}
         return {**found, "values": column.values, "stored": edges, **others}
     assert isinstance(column, Binned)
@@ -238,7 +238,7 @@ def _column_to_json(column: Column, edges: tuple[object, ...]) -> dict[str, obje
     return found
 
 
-def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[Any, ...]]:
+def _column_from_json(found: dict[str, Any]) -> tuple[Column, tuple[object, ...]]:
     name, attribute = found["name"], found["attribute"]
     if "values" in found:
         more = found.get("has_others", False), found.get("networks_of", "")

@@ -336,7 +336,7 @@ def _pyod_names() -> list[str] | None:
     return sorted(name for name in found if not _NOT_FOR_TABLES.fullmatch(name))
 
 
-def _pyod_scores(key: str, X: Matrix, seed: Seed, params: dict[str, Any]) -> Scores:
+def _pyod_scores(key: str, X: Matrix, seed: Seed, params: dict[str, object]) -> Scores:
     module_name = key.removeprefix(_PYOD)
     known = _pyod_names()
     if known is None or module_name not in known:

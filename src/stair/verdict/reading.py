@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from stair.verdict.labels import (
     read_labels,
     wanted_outliers,
 )
+
+Detector: TypeAlias = Any
+"""An object of whichever library: what it is, is told by what it has."""
 
 
 def labels_from_detector(
@@ -60,7 +63,7 @@ def labels_from_detector(
     return _verdict(detector, _as_fitted(detector, matrix, columns), len(matrix), contamination)
 
 
-def _verdict(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
+def _verdict(detector: Detector, data: object, n: int, contamination: float | None) -> Verdict:
     """Ask the detector in the way that suits its kind."""
     name = _name_of(detector)
     if _is_pipeline(detector):
@@ -102,7 +105,7 @@ def _verdict(detector: Any, data: object, n: int, contamination: float | None) -
 
 
 def _from_pyod(
-    detector: Any, data: NDArray[np.float64], n: int, contamination: float | None
+    detector: Detector, data: NDArray[np.float64], n: int, contamination: float | None
 ) -> Verdict:
     """PyOD's convention: higher scores are more outlying, and 1 is the outlier."""
     name = _name_of(detector)
@@ -118,7 +121,7 @@ def _from_pyod(
     return _flagged(flags, name, meaning)
 
 
-def _from_sklearn(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
+def _from_sklearn(detector: Detector, data: object, n: int, contamination: float | None) -> Verdict:
     """scikit-learn's convention: lower scores are more outlying, and -1 is the outlier."""
     name = _name_of(detector)
     notes: tuple[str, ...] = ()
@@ -154,7 +157,9 @@ def _from_sklearn(detector: Any, data: object, n: int, contamination: float | No
     return replace(labels, notes=notes + labels.notes)
 
 
-def _from_clusters(detector: Any, data: object, n: int, contamination: float | None) -> Verdict:
+def _from_clusters(
+    detector: Detector, data: object, n: int, contamination: float | None
+) -> Verdict:
     """A clusterer that leaves rows out as noise, with the label -1, says that they are outliers."""
     name = _name_of(detector)
     if not hasattr(detector, "labels_"):
@@ -230,7 +235,7 @@ def _minus_one(guess: object, name: str) -> Flags:
     )
 
 
-def _name_of(detector: Any) -> str:
+def _name_of(detector: Detector) -> str:
     """What to call the detector in a sentence."""
     if _is_pipeline(detector):
         return _name_of(detector.steps[-1][1])
@@ -288,7 +293,7 @@ def _fit(fit: Callable[[object], object], data: object, name: str) -> Any:
         raise StairError(f"{name} could not be fitted on X: {error}") from error
 
 
-def _before_last_step(pipeline: Any, data: object) -> object:
+def _before_last_step(pipeline: Detector, data: object) -> object:
     """The rows as the last step of a pipeline gets them; fitted on a copy if it is not fitted."""
     if len(pipeline.steps) == 1:
         return data

@@ -7,6 +7,7 @@ every run, so that a change is judged by itself.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,11 @@ from hypothesis import settings
 from browser import browser
 
 __all__ = ["browser"]  # a fixture, for the tests of pages
+
+# A shell that starts something in the background has it ignore Ctrl-C, and so would every command
+# that the tests start and end that way: they waited for their time limits, and failed.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from browser import browser
+from strategies import examples
 
 __all__ = ["browser"]  # a fixture, for the tests of pages
 
@@ -22,8 +23,10 @@ __all__ = ["browser"]  # a fixture, for the tests of pages
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("here", deadline=None, max_examples=examples(100))
+settings.register_profile(
+    "ci", parent=settings.get_profile("here"), derandomize=True, print_blob=True
+)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # What takes more than about a second of a processor: all of a file, or some of its tests. Browsers,

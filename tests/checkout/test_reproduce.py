@@ -23,6 +23,7 @@ from command import run
 from places import ROOT
 from stair import StairError
 from stair.checkout import experiments as find_experiments
+from strategies import examples
 
 DATA = ROOT.parent / "shared" / "datasets"
 RESULTS = ROOT / "experiments" / "results"
@@ -385,7 +386,7 @@ def test_the_public_file_becomes_the_papers_68_attributes(tmp_path: Path) -> Non
     assert again.source == traffic.FILENAME
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.sets(st.integers(0, 199)), st.sampled_from(["Infinity", "NaN", "-Infinity", "inf"]))
 def test_incomplete_rows_go_and_the_draw_stays(
     tmp_path_factory: pytest.TempPathFactory, bad: set[int], word: str

@@ -29,6 +29,7 @@ from stair.learn.table import choose_fields
 from stair.rules.clauses import Among, objection, reason
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
+from strategies import examples
 
 NUMBER = st.one_of(
     st.integers(0, 300).map(str), st.sampled_from(["00", "01", "007", "1e1", "", "٣"])
@@ -79,7 +80,7 @@ def _asked(con: Any, rules: RuleSet, dialect: str) -> list[Any]:
     return [row[0] for row in con.execute(ordered).fetchall()]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text("0123456789. :abcdefx", max_size=16) | HOSTILE)
 def test_an_address_is_what_the_standard_library_takes_for_one(text: str | None) -> None:
     """Leading zeros, blanks, ports and digits of other scripts make no address."""
@@ -93,7 +94,7 @@ def test_an_address_is_what_the_standard_library_takes_for_one(text: str | None)
         assert network == str(ipaddress.ip_network(f"{address}{part}", strict=False))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rule_sets(), st.lists(HOSTILE, min_size=1, max_size=12))
 def test_every_export_says_what_the_rules_say(rules: RuleSet, values: list[Any]) -> None:
     """Python, pandas, polars, DuckDB and SQLite, of hostile values: what is no address is missing,
@@ -130,7 +131,7 @@ def test_postgres_says_what_the_rules_say(postgres: Any) -> None:
     cursor = psycopg.ClientCursor(postgres)
     cursor.execute("CREATE TEMP TABLE data (k integer, a text)")
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     @given(rule_sets(), st.lists(HOSTILE, min_size=1, max_size=12))
     def hold(rules: RuleSet, values: list[Any]) -> None:
         cursor.execute("TRUNCATE data")

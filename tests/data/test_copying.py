@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from io_files import UTC, rich_arrow, saved
 from stair.data import atomic_write, read, write_table, write_with
 from stair.errors import StairError
+from strategies import examples
 
 
 def copied(source: Path, name: str, labels: list[Any] | None = None) -> Path:
@@ -102,7 +103,7 @@ def test_csv_is_copied_byte_for_byte(case: str, encoding: str, tmp_path: Path) -
 CELL = st.text(st.sampled_from(list('ab0.,;"\n\r\t é+-NA')), max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(CELL, min_size=3, max_size=3), min_size=1, max_size=6), st.data())
 def test_any_csv_without_our_columns_is_what_it_was(rows: list[list[str]], data: Any) -> None:
     """Whatever quotes a writer used: take our two cells away, and the same bytes are left."""

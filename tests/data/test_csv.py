@@ -23,6 +23,7 @@ from stair.data import text as stair_text
 from stair.data.csv_duckdb import Unsure
 from stair.data.values import MISSING
 from stair.errors import StairError
+from strategies import examples
 
 
 def plain(path: Path, **options: Any) -> Frame:
@@ -576,7 +577,7 @@ def compared(path: Path) -> None:
         assert found == expected
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_both_readers_give_equal_frames(data: st.DataObject) -> None:
     width = data.draw(st.integers(2, 4))
@@ -611,7 +612,7 @@ def test_both_readers_give_equal_frames(data: st.DataObject) -> None:
                 assert values.tolist() == expected
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.sampled_from(

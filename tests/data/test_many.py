@@ -16,6 +16,7 @@ from stair import cli
 from stair.data import read, write_table
 from stair.demo import payments
 from stair.errors import StairError
+from strategies import examples
 
 CELLS = st.sampled_from(
     ["1", "2", "007", "2.5", "", "NA", "true", "False", "x", "2024-01-02", "2024-01-02T03:04:05Z",
@@ -24,7 +25,9 @@ CELLS = st.sampled_from(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(30),
 )
 @given(
     st.lists(st.tuples(CELLS, CELLS), min_size=2, max_size=12),

@@ -16,12 +16,12 @@ from stair.engines.memory import HAS_KERNEL, MemoryEngine
 from stair.engines.search import best_set, set_members
 from stair.learn.grow import grow
 from stair.rules.objective import log_table, negentropy
-from strategies import Labelled, labelled
+from strategies import Labelled, examples, labelled
 
 pytestmark = pytest.mark.skipif(not HAS_KERNEL, reason="the kernel was not compiled here")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(labelled(weighted=True))
 def test_kernel_and_twin_grow_the_same_tree(data: Labelled) -> None:
     """Equal to the last bit: splits, gains, clauses, counts and every step of the trace."""
@@ -42,7 +42,7 @@ def test_kernel_and_twin_grow_the_same_tree(data: Labelled) -> None:
     assert leaves[0] == leaves[1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.floats(width=64, allow_infinity=False), min_size=1, max_size=50))
 def test_both_sort_columns_alike(values: list[float]) -> None:
     """Radix sort against numpy's: the same codes, −0 equal to 0, missing last."""
@@ -65,7 +65,7 @@ def _gain(left: np.ndarray, totals: np.ndarray) -> float:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(labelled(max_rows=14, max_columns=2))
 def test_no_cut_of_a_column_gains_more(data: Labelled) -> None:
     """The slow obvious search: every value as a cut, missing on either side or alone."""
@@ -129,7 +129,7 @@ def test_a_compiled_engine_is_really_compiled() -> None:
     assert type(engine._kernel).__module__ == "stair.engines._count"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(labelled(weighted=True))
 def test_threads_change_nothing(data: Labelled) -> None:
     """Columns shared among threads give the same tree as one thread does."""

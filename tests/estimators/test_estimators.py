@@ -36,13 +36,14 @@ from stair import (
 )
 from stair.learn.methods import method_of
 from stair.rules.schema import Schema
+from strategies import examples
 
 # Random tables seldom reach the floor; the tests about the warning ask for it by name.
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")
 
 ESTIMATORS = (Stair, ID3, CART)
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=examples(60), deadline=None)
 
 Table = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -17,6 +17,7 @@ from stair.evidence.distribution import Distributions
 from stair.evidence.lettering import Word, shortened_to, side_by_side, width_of
 from stair.report import draw
 from stair.rules.clauses import Interval, Period
+from strategies import examples
 
 
 def chart_of(array: NDArray[Any], codes: NDArray[np.int32], clause: Any) -> Chart:
@@ -71,7 +72,7 @@ ANY = st.one_of(
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(ANY | st.just(math.nan), min_size=1, max_size=40),
     st.tuples(FINITE, FINITE).filter(lambda pair: pair[0] != pair[1]),
@@ -91,7 +92,7 @@ def test_labels_of_a_histogram_never_collide(
     check_picture(chart, codes, clause.covers(array))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.integers(-(10**15), 10**16), min_size=9, max_size=40), st.data())
 def test_labels_of_times_never_collide(micros: list[int], data: st.DataObject) -> None:
     times = np.array(micros, dtype="datetime64[us]")

@@ -24,6 +24,7 @@ from stair.rules.columns import Numbers, Times
 from stair.rules.counted import groups_of_disjoint
 from stair.scale.edges import binned
 from stair.scale.sketch import Sketch
+from strategies import examples
 
 VALUES = st.lists(
     st.one_of(st.sampled_from([0.0, 1.0, 2.5]), st.floats(-1e6, 1e6).map(lambda x: round(x, 2))),
@@ -32,7 +33,7 @@ VALUES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(VALUES, st.integers(2, 30), st.booleans(), st.integers(0, 2**32 - 1))
 def test_a_chart_from_bins_counts_the_rows(
     values: list[float], n_bins: int, are_times: bool, seed: int

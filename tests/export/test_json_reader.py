@@ -15,6 +15,7 @@ from export_cases import Case, cases
 from settings import summarize
 from stair.demo import payments
 from stair.report import to_html
+from strategies import examples
 
 METHODS: tuple[dict[str, Any], ...] = (
     {"method": "distilled"},
@@ -23,7 +24,7 @@ METHODS: tuple[dict[str, Any], ...] = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cases())
 def test_a_rule_set_is_saved_and_loaded(case: Case) -> None:
     """`save` writes what `load` reads to an equal rule set: all kinds of fields, partitions too."""

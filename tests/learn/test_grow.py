@@ -63,7 +63,7 @@ class _Slow:
         return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(labelled(max_rows=20, max_columns=3))
 def test_the_heap_takes_a_split_with_the_smallest_valid_stabilizer(data: Labelled) -> None:
     """At each step, brute force over all splits of all rules finds no smaller M.

@@ -15,6 +15,7 @@ import stair
 from flows import NORMAL, PLANTED, flows
 from stair.rules.objective import f1
 from stair.verdict.labels import read_labels
+from strategies import examples
 
 IDENTIFIERS = {"Flow ID"}
 
@@ -130,7 +131,7 @@ def test_a_kind_with_a_handful_of_rows_has_no_rules() -> None:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=st.integers(0, 10**6), n_kinds=st.integers(2, 4), missing=st.booleans())
 def test_figures_of_kinds_are_those_of_plain_counting(
     seed: int, n_kinds: int, missing: bool

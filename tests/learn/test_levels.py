@@ -149,7 +149,7 @@ def test_the_kernel_counts_what_its_twin_counts(data: Labelled, draw: st.DataObj
     assert (found[0] == found[1]).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.integers(0, 1 << 21), min_size=1, max_size=300))
 def test_computed_logarithms_are_those_of_the_table(counts: list[int]) -> None:
     """Beyond two million rows there is no table; the numbers stay the same to the last bit."""

@@ -129,7 +129,7 @@ def test_many_rounds_are_those_of_the_slow_twin(
     assert _is_the_same(fast, _by_the_twin(data, **options))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1))
 def test_distances_are_those_of_numpy_to_the_last_bit(width: int, seed: int) -> None:
     """They are added up column by column, in the order in which NumPy adds up a row."""
@@ -148,7 +148,7 @@ def test_one_seed_one_result(data: Labelled) -> None:
     assert first.rounds_ == second.rounds_
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(labelled())
 def test_pruning_keeps_the_floor_and_shortens(data: Labelled) -> None:
     """Grown to the end and pruned back: still above the floor, never longer, all rows covered."""

@@ -19,11 +19,12 @@ from places import SHARED
 from stair import CART, ID3
 from stair.learn.trees import _Tree
 from stair.rules.columns import Numbers
+from strategies import examples
 
 # Random tables seldom reach the floor.
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=examples(60), deadline=None)
 
 Table = NDArray[np.float64]
 Labels = NDArray[np.int64]

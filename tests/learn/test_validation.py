@@ -15,6 +15,7 @@ import stair
 from settings import summarize
 from stair.learn.validation import FEWEST, Check, chance_of, check_of, out_of_fold, quick_folds
 from stair.rules.objective import f1
+from strategies import examples
 
 
 def a_table(seed: int, n: int = 240) -> dict[str, NDArray[Any]]:
@@ -62,7 +63,7 @@ def test_planted_rules_are_told_to_hold(method: str) -> None:
         assert not summary.check.falling or method != "distilled"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     codes=st.lists(st.integers(0, 3), min_size=2, max_size=80),
     folds=st.integers(2, 5),
@@ -110,7 +111,7 @@ def test_somebody_who_has_had_enough_is_not_kept_waiting() -> None:
     assert "Not checked on rows kept aside: it was cut short." in " ".join(str(summary).split())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 60))
 def test_the_figures_of_a_check_are_those_of_plain_counting(seed: int, n: int) -> None:
     random = np.random.default_rng(seed)

@@ -29,6 +29,7 @@ from stair.export.sql import rule_to_sql
 from stair.report import draw, report_of, words
 from stair.rules.clauses import BEGINNING, END, folded
 from stair.rules.rule_set import Rule
+from strategies import examples
 
 GOLDEN = TESTS / "golden" / "report.json"
 HOSTILE = [
@@ -255,7 +256,9 @@ def _learned(table: Any, labels: Any, **more: Any) -> Summary | None:
         return None
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@settings(
+    max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
+)
 @given(mixed(), st.booleans())
 def test_every_count_is_that_of_a_plain_recount(drawn: Any, is_local: bool) -> None:
     """Rows, hits, bins, bars, missing values, overlap, partitions: against Python's own loops."""
@@ -281,7 +284,9 @@ def test_a_map_of_numbers_near_the_end_of_floats(seed: int, tmp_path: Path) -> N
     assert drawn is None or sum(cell.rows for cell in drawn.cells) == 200
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES
+)
 @given(mixed(), st.data())
 def test_rules_that_overlap_are_counted_too(drawn: Any, data: st.DataObject) -> None:
     """Outlier rules that share rows, beside a default: what each adds, and who meets whom."""
@@ -456,7 +461,7 @@ ANY_SIZE = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(ANY_SIZE, min_size=1, max_size=40),
     ANY_SIZE,

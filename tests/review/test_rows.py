@@ -15,6 +15,7 @@ from stair.errors import StairError
 from stair.report.cells import cell, whole_cell
 from stair.review import rows as room
 from stair.review.rows import Page, Rows
+from strategies import examples
 
 FLOATS = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, 1.5, -2.25, 1e-4, 9e-5, 1e9, 999999999.5, 1e16, 1e300]),
@@ -108,7 +109,7 @@ def _check(frame: Frame, given_rows: list[int], options: dict[str, Any]) -> None
     )
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(frames(), st.data())
 def test_a_page_is_a_piece_of_all_rows_sorted(frame: Frame, data: st.DataObject) -> None:
     """Any kind of column, both directions, any place and search: as if all were sorted."""
@@ -123,7 +124,7 @@ def test_a_page_is_a_piece_of_all_rows_sorted(frame: Frame, data: st.DataObject)
     _check(frame, rows, options)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32), search=SEARCHES, place=st.integers(0, 2999))
 @example(seed=0, search="1234.5", place=7)
 @example(seed=1, search="note 1", place=0)

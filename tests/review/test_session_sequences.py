@@ -25,6 +25,7 @@ from stair.review.revision import Group, Now
 from stair.review.session import Review
 from stair.review.store import Store
 from stair.rules.clauses import Clause, Interval
+from strategies import examples
 
 SETTINGS = {"method": "stair", "min_score": 0.8, "max_rule_length": 2, "random_state": 0}
 PERSONS = st.sampled_from(["Ada", "Bo"])
@@ -267,7 +268,7 @@ def _rows(review: Review, event: Any) -> list[int]:
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestSequences.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)
 
 
 # --- what once went wrong -------------------------------------------------------------------------

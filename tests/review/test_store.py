@@ -24,6 +24,7 @@ from stair.errors import StairError
 from stair.review.identity import fingerprint_of_rows, fingerprint_of_table
 from stair.review.log import NOBODY, Event, carried
 from stair.review.store import Store
+from strategies import examples
 
 PERSONS = st.sampled_from(["Ada", "Bo", "0f3c"])
 VERDICTS = st.sampled_from(["outlier", "inlier", "unsure", "none"])
@@ -197,7 +198,7 @@ class Log(RuleBasedStateMachine):
 
 
 TestLog = Log.TestCase
-TestLog.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestLog.settings = settings(max_examples=examples(25), stateful_step_count=30, deadline=None)
 
 
 JUDGE = """

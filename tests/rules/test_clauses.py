@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stair import Interval, Rule, RuleSet
+from strategies import examples
 
 BOUND = st.sampled_from([-math.inf, -1.0, 0.0, 0.5, 2.0, math.inf])
 INTERVAL = st.builds(Interval, st.sampled_from("ab"), BOUND, BOUND, st.booleans())
@@ -35,7 +36,7 @@ def test_two_clauses_on_one_attribute_become_one(first: Interval, second: Interv
     assert (both.covers(POINTS) == (first.covers(POINTS) & second.covers(POINTS))).all()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(rule(), max_size=70), st.lists(st.tuples(*[st.sampled_from(POINTS)] * 2), max_size=9)
 )

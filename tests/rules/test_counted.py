@@ -15,8 +15,9 @@ from stair.rules.counted import Counted, count, counted_of, groups_of_disjoint
 from stair.rules.groups import groups_of
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Values
+from strategies import examples
 
-SOME = settings(max_examples=60, deadline=None)
+SOME = settings(max_examples=examples(60), deadline=None)
 
 
 class Drawn:

@@ -29,6 +29,7 @@ from stair.rules.clauses import Among, Interval, clause_in_words, reason, separa
 from stair.rules.columns import Numbers
 from stair.rules.figures import floor_in_words, score_in_words
 from stair.rules.rule_set import Rule
+from strategies import examples
 
 METHODS = ("distilled", "stair", "refined", "local", "id3", "cart")
 FORMS = {
@@ -64,7 +65,7 @@ WHOLES = st.one_of(st.integers(-15, 15), st.integers(9_990, 10_010), st.integers
 
 
 @given(BOUNDS, BOUNDS, WHOLES)
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_whole_words_say_what_is_compared(low: float, high: float, value: int) -> None:
     """Read aloud, with thousands separated or not, a clause covers the whole numbers that it
     covers, whatever its bounds."""

@@ -14,6 +14,7 @@ from export_cases import LABELS, LOTS, SOME, Case, cases
 from stair import Among, Interval, Rule, RuleSet, StairError
 from stair.rules.counted import count
 from stair.rules.schema import Field, Schema
+from strategies import examples
 
 BOUND = st.sampled_from([-1.0, 0.0, 0.5, 2.0])
 
@@ -133,7 +134,7 @@ def test_what_cannot_be_an_exception_gets_one_sentence() -> None:
         replace(rules, default=1, exceptions=(Rule((Interval("amount", low=1.0),), 1),))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(cases())
 def test_rules_chosen_keep_their_exceptions(case: Case) -> None:
     numbers = list(range(0, len(case.rules), 2))

@@ -34,6 +34,7 @@ from stair.export.sql import to_sql
 from stair.rules.clauses import Among, Interval
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema, Values
+from strategies import examples
 
 N = 120
 
@@ -86,7 +87,7 @@ def test_a_code_learned_as_text_stays_text(
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 10]), min_size=1, max_size=8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_numbers_in_any_storage_are_the_same_codes(codes: list[int]) -> None:
     """Where text was learned 2, 2.0 and "2" are one code; where numbers were, so too."""
     ways: list[Any] = [

@@ -24,6 +24,7 @@ from stair.scale.coding import Coder, Coding
 from stair.scale.distilled import ROUNDS
 from stair.scale.draw import SHARES, Sample, Tier
 from stair.scale.raw import Batch, from_loaded
+from strategies import examples
 
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
@@ -219,7 +220,7 @@ def test_nothing_of_distilled_rules_is_kept_in_a_folder(tmp_path: Path) -> None:
 # --- the pieces -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     most=st.integers(1, 60),
     strata=st.lists(st.integers(0, 4), min_size=1, max_size=150),
@@ -271,7 +272,7 @@ def test_a_sample_is_the_same_however_the_rows_are_cut(
     assert drawn[Tier.REST] == min(there[Tier.REST], most - drawn[:2].sum())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 10**6), n_rules=st.sampled_from([0, 1, 5, 70]))
 def test_a_census_counts_what_rules_cover(seed: int, n_rules: int) -> None:
     """The small table says of every choice of rules what all rows say, words and gaps included."""
@@ -317,7 +318,7 @@ def test_a_census_counts_what_rules_cover(seed: int, n_rules: int) -> None:
     assert together.tolist() == expected.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**6), floor=st.sampled_from([0.5, 0.8, 0.95]))
 def test_the_choice_is_the_shortest_of_all_choices(seed: int, floor: float) -> None:
     """Few rules, groups of up to a billion rows: all choices are tried, in whole numbers."""

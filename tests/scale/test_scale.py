@@ -36,6 +36,7 @@ from stair.scale.edges import binned
 from stair.scale.options import Options
 from stair.scale.sketch import Sketch
 from stair.scale.summarize import prepared
+from strategies import examples
 
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
@@ -334,7 +335,7 @@ TYPES = {
 }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data(), st.sampled_from(list(TYPES)), st.integers(2, 20))
 def test_a_cut_between_bins_covers_the_rows_of_its_bins(
     data: st.DataObject, kind: str, n_bins: int

@@ -25,6 +25,7 @@ from stair.learn.validation import check_of
 from stair.rules.groups import groups_apart, groups_of
 from stair.rules.objective import f1, score_of_classes
 from stair.scale.draw import CodeSample
+from strategies import examples
 
 # Dask itself calls pandas in a way that pandas is giving up.
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")
@@ -316,7 +317,7 @@ def test_limits_on_lists_hold_for_samples_too(tmp_path: Path) -> None:
 # --- the pieces -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**6), n_rules=st.sampled_from([0, 1, 3, 9, 20]), spread=st.booleans())
 def test_groups_say_of_rules_what_rows_say(seed: int, n_rules: int, spread: bool) -> None:
     """In any order of rules, with weights or without; and where rules do not overlap, their counts
@@ -351,7 +352,7 @@ def test_groups_say_of_rules_what_rows_say(seed: int, n_rules: int, spread: bool
     assert apart.totals(3).tolist() == totals.tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**6), floor=st.sampled_from([0.3, 0.8]))
 def test_one_more_rule_adds_most_for_its_length(seed: int, floor: float) -> None:
     """By plain counting, of groups of up to a million rows."""
@@ -378,7 +379,7 @@ def test_one_more_rule_adds_most_for_its_length(seed: int, floor: float) -> None
         assert found not in chosen
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 10**6), kinds=st.booleans())
 def test_a_check_from_counts_is_that_of_the_rows(seed: int, kinds: bool) -> None:
     """Rows in groups, or each by itself: the same scores, chance and shares found again."""
@@ -398,7 +399,7 @@ def test_a_check_from_counts_is_that_of_the_rows(seed: int, kinds: bool) -> None
     assert checked(rows.astype(np.int32), None) == checked(distinct, counts)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     n_rows=st.integers(1, 120),
     most=st.integers(1, 60),

@@ -28,6 +28,7 @@ from sklearn.svm import OneClassSVM
 from stair.errors import StairError, spoken
 from stair.verdict.labels import Verdict, labels_from_scores, read_labels
 from stair.verdict.reading import labels_from_detector
+from strategies import examples
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -127,7 +128,7 @@ def codings(bits: list[int | None]) -> dict[str, tuple[Any, Any]]:
     return lists
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([0, 1]), max_size=20),
     st.lists(st.sampled_from([0, 1, None]), max_size=8),
@@ -308,7 +309,7 @@ def test_what_is_wrong_with_labels_is_said(values: Any, positive: Any, message: 
 # Scores
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.sampled_from([0.0, 1.0, 2.5, -3.0, np.inf, -np.inf, 7.0]), min_size=2, max_size=30),
     st.data(),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stair.learn.distill import _twin
 from stair.learn.distill.cover import KERNELS
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Sides
+from strategies import examples
 
 compiled = KERNELS.get("compiled")
 
@@ -29,7 +30,7 @@ def _tables(draw: st.DrawFn) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.skipif(compiled is None, reason="stair was installed without a C compiler")
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     _tables(), st.sampled_from([20, 150, 1000]), st.booleans(), st.booleans(),
     st.sampled_from([0, 400, 1000, 2500]),
@@ -66,7 +67,7 @@ def test_kernel_equals_twin(
     assert fast.work == slow.work
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11), st.integers(0, 4),
     st.integers(1, 7).map(Sides),

@@ -22,9 +22,11 @@ from stair.learn.distill.cover import KERNELS, Cover, Placed, problem_of
 from stair.learn.distill.exact import choose
 from stair.rules.columns import Numbers
 from stair.rules.rule_set import Among, Interval
-from strategies import Labelled, labelled
+from strategies import Labelled, examples, labelled
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def _islands(seed: int, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -23,6 +23,7 @@ from stair.learn.distill.quiet import quiet_solver
 from stair.learn.table import encode
 from stair.rules.columns import Binned, Categories, Lists, Numbers, Times
 from stair.rules.schema import Field, Schema
+from strategies import examples
 
 Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
@@ -285,7 +286,7 @@ def test_categories_that_share_a_bin_are_those_that_tell_least() -> None:
     assert int(found.n_bins[0]) == 4
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(-(2**62), 2**62), st.integers(1, 2**40), st.booleans())
 def test_a_time_lies_in_its_gap(start: int, width: int, is_ranked: bool) -> None:
     """Before 1970 the numbers are negative, and cutting off their decimals went the wrong way; past

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import stair
 from stair.rules.objective import f1
+from strategies import examples
 
 
 def two_kinds(seed: int, n: int = 20_000) -> tuple[dict[str, Any], Any]:
@@ -47,7 +48,7 @@ def test_the_second_planted_kind_is_named_as_the_next_rule() -> None:
     assert {rule.features for rule in again.rules} == {("x0",), ("x2", "x3")}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 10**6), floor=st.sampled_from([0.3, 0.6, 0.8]))
 def test_one_more_rule_adds_what_it_says(seed: int, floor: float) -> None:
     """Counted by hand on any table: more outliers, a better score, never a rule that is there."""

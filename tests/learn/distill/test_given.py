@@ -13,6 +13,7 @@ from stair.learn.distill import distill
 from stair.rules.columns import Numbers
 from stair.rules.objective import f1
 from stair.rules.schema import Schema
+from strategies import examples
 
 NAMES = ("x0", "x1", "x2")
 
@@ -64,7 +65,7 @@ def _shortest(X: np.ndarray, y: np.ndarray, decided: np.ndarray, floor: float, m
     return most + 1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.data())
 def test_no_shorter_addition_exists_where_the_certificate_says_so(data: st.DataObject) -> None:
     """Beside all sets of boxes, on tables small enough for that. Decided rows count for the floor

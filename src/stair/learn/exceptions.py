@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, check_choice, check_count, check_number, option
-from stair.learn.distill.cells import Cells, cells_of, distinct_rows
+from stair.learn.distill.cells import Cells, cells_of
 from stair.learn.distill.clock import Clock
 from stair.learn.distill.cover import Problem
+from stair.learn.distill.equal import distinct_rows
 from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
 from stair.learn.distill.polish import clauses_of
 from stair.learn.grow import grow, leaves_of

@@ -17,8 +17,9 @@ import stair
 from stair import DistilledStair, FloorNotReached, Stair, StairError
 from stair.demo import payments
 from stair.learn.distill import least_outliers
-from stair.learn.distill.cells import cells_of, distinct_rows
+from stair.learn.distill.cells import cells_of
 from stair.learn.distill.cover import KERNELS, Cover, Placed, problem_of
+from stair.learn.distill.equal import distinct_rows
 from stair.learn.distill.exact import choose
 from stair.rules.columns import Numbers
 from stair.rules.rule_set import Among, Interval

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from stair.data.frame import Array
 from stair.engines.memory import MemoryEngine
-from stair.learn.distill.cells import Cells, cells_of, distinct_rows
+from stair.learn.distill.cells import Cells, cells_of
 from stair.learn.distill.clock import Clock
 from stair.learn.distill.cover import Problem, problem_of
+from stair.learn.distill.equal import distinct_rows, one_for_all
 from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
 from stair.learn.distill.polish import Reader, clauses_of
 from stair.learn.distill.starts import boxes_of
@@ -26,6 +27,7 @@ from stair.learn.known import length_with_costs
 from stair.learn.wishes import Found, Outcome, Wishes
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
+from stair.rules.match import first_covering
 from stair.rules.objective import f1, reaches
 from stair.rules.rule_set import Label, Leaf, Rule, RuleSet
 from stair.rules.schema import Schema
@@ -118,7 +120,13 @@ def distill(
         if not (labels == positive).any():
             nothing = _Maker(whole_rows, classes, schema, positive, default, (positive,))(())
             return Distilled(*nothing, 0, 0, 1, relaxed=False, cut_short=False)
-    engine = MemoryEngine(columns, values, labels, len(classes), weights)
+    equal = None if weights is not None else one_for_all(values, labels)
+    if equal is not None:  # from here on a row stands for all that are equal to it
+        first, n_equal = equal
+        values, labels, read = values[first], labels[first], _of_rows(read, first)
+        engine = MemoryEngine(columns, values, labels, len(classes), times=n_equal)
+    else:
+        engine = MemoryEngine(columns, values, labels, len(classes), weights)
     cells = cells_of(columns, values, labels != default, ranks=engine.ranks)
     cells = _with_costs(cells)
     costs = {attribute_name(column): column.cost for column in columns}
@@ -139,6 +147,8 @@ def distill(
     if engine.whole_weights is not None:
         sums = np.zeros(len(first), dtype=np.int64)
         np.add.at(sums, places, engine.whole_weights)
+    if equal is not None:
+        times = sums
     if repeated and weights is not None:
         times = np.zeros(len(first), dtype=np.int64)
         np.add.at(times, places, np.minimum(weights, MOST_TIMES).astype(np.int64))
@@ -326,9 +336,12 @@ class _Maker:
             for rule, rows in zip(bare.rules, covered.T, strict=True)
         ]
         place = {self.labels[k]: n for n, k in enumerate(self.order)}
-        rules.sort(key=lambda rule: (place[rule.label], -rule.hits, str(rule)))
-        result = self._set(rules)
-        return result, self._score(result)
+        order = sorted(
+            range(len(rules)),
+            key=lambda k: (place[rules[k].label], -rules[k].hits, str(rules[k])),
+        )
+        result = self._set(rules[k] for k in order)
+        return result, self._score(result, covered[:, order])
 
     def _that_add(self, rules: Sequence[Rule], covered: NDArray[np.bool_]) -> list[int]:
         """The rules less those all of whose rows others with their label cover: wider bounds, or an
@@ -371,8 +384,8 @@ class _Maker:
         )  # fmt: skip
         return wishes.outcomes(found)
 
-    def _score(self, rules: RuleSet) -> float:
-        predicted = self._predicted(rules)
+    def _score(self, rules: RuleSet, covered: NDArray[np.bool_]) -> float:
+        predicted = self._called(rules, first_covering(covered))
         if self.positive is None:
             right = self._counts(predicted == self.table.classes)
             return sum(right) / sum(rules.totals)
@@ -381,8 +394,12 @@ class _Maker:
 
     def _predicted(self, rules: RuleSet) -> NDArray[np.intp]:
         """The class of each row by these rules, where no other rule has decided."""
+        return self._called(rules, rules.assign(self.table.rows))
+
+    def _called(self, rules: RuleSet, numbers: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The same from the number of the first rule that covers each row."""
         place = {label: k for k, label in enumerate(self.labels)}
         named = [place[rule.label] for rule in rules.rules] + [self.default]
-        predicted: NDArray[np.intp] = np.array(named)[rules.assign(self.table.rows)]
+        predicted: NDArray[np.intp] = np.array(named)[numbers]
         decided = self.table.decided
         return predicted if decided is None else np.where(decided < 0, predicted, decided)

@@ -9,15 +9,22 @@ column's best bins within the box (one clause more), and the same after one clau
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.string cimport memcpy, memset
 
 cdef int64_t NOTHING = -(<int64_t>1 << 60)
+cdef uint64_t MIX = 0x9E3779B97F4A7C15
 cdef int64_t CALL = 25_000  # what a call costs beside what it looks at
 # Which runs of bins a column allows, as in `columns.Sides`.
 cdef enum:
     UP_TO = 1
     MORE_THAN = 2
     BETWEEN = 4
+
+
+ctypedef fused Cell:
+    uint16_t
+    uint64_t
 
 
 cdef struct Run:
@@ -41,7 +48,7 @@ cdef Run _best_run(int64_t[::1] bins, int at, int64_t price, uint8_t sides) noex
     one, among those that the sides allow. Where they are equal, one from the lower end, then one to
     the upper end goes first."""
     cdef int i, start = 0, last = <int>bins.shape[0] - 1
-    cdef int64_t below = 0, above = 0, total = 0, best = NOTHING
+    cdef int64_t below = 0, above = 0, total = 0, least = 0, best = NOTHING
     cdef Run none = Run(NOTHING, 1, 0)
     cdef Run first = none, final = none, inner = none
     if last < 0:
@@ -67,6 +74,11 @@ cdef Run _best_run(int64_t[::1] bins, int at, int64_t price, uint8_t sides) noex
         final = Run(bins[at] + above + best, inner.low, last)
     else:
         for i in range(last + 1):
+            if bins[i] == 0 and 0 < i < last and (total > 0 or inner.sum >= 0):
+                continue  # which is most of them, and changes nothing
+            if below <= least:
+                least = below
+                final.low = i
             below += bins[i]
             if below > first.sum:
                 first = Run(below, 0, i)
@@ -76,10 +88,7 @@ cdef Run _best_run(int64_t[::1] bins, int at, int64_t price, uint8_t sides) noex
             total += bins[i]
             if total > inner.sum:
                 inner = Run(total, start, i)
-        for i in range(last, -1, -1):
-            above += bins[i]
-            if above > final.sum:
-                final = Run(above, i, last)
+        final = Run(below - least, final.low, last)
     if not sides & UP_TO:
         first = none
     if not sides & MORE_THAN:
@@ -100,6 +109,8 @@ cdef class Boxes:
     cdef int64_t[::1] gains
     cdef readonly object row_gains  # the same, to be read from outside
     cdef int64_t[::1] good, bad  # the gains above and below 0 in each bin
+    cdef int64_t[::1] within, less  # room for the gains in each bin within a box
+    cdef int32_t[::1] near, near_which  # and for the rows that miss one clause of it
     cdef int n_rows, n_columns, n_bins
     cdef public int64_t price  # of a bound, in thousandths of a gain
     cdef readonly int64_t work  # what was looked at: the same on every machine
@@ -121,6 +132,10 @@ cdef class Boxes:
         self.is_ordered = np.asarray(is_ordered, dtype=np.uint8)
         self.has_missing = np.asarray(has_missing, dtype=np.uint8)
         self.sides = np.asarray(sides, dtype=np.uint8)
+        self.within = np.empty(self.n_bins, dtype=np.int64)
+        self.less = np.empty(self.n_bins, dtype=np.int64)
+        self.near = np.empty(self.n_rows, dtype=np.int32)
+        self.near_which = np.empty(self.n_rows, dtype=np.int32)
         self.work = 0
         self.price = 0
         self.load(gains)
@@ -192,6 +207,37 @@ cdef class Boxes:
         self.work += size
         return found_[:count].copy()
 
+    def covers_so_many(
+        self,
+        const int32_t[::1] columns,
+        const uint8_t[:, ::1] allowed,
+        const int64_t[::1] times,
+        int64_t least,
+    ):
+        """Whether the times of the rows inside a box add up to so many."""
+        cdef int n_clauses = columns.shape[0], first, second, k, b, i, row, column, begin
+        cdef int64_t size, found = 0
+        first, second, size = self._smallest(columns, allowed)
+        column = columns[first]
+        begin = self.offsets[column] + column
+        with nogil:
+            for b in range(self.offsets[column + 1] - self.offsets[column]):
+                if not allowed[first, b]:
+                    continue
+                for i in range(self.starts[begin + b], self.starts[begin + b + 1]):
+                    row = self.order[column, i]
+                    if times[row] == 0:
+                        continue
+                    for k in range(n_clauses):
+                        if not allowed[k, self.codes[row, columns[k]]]:
+                            break
+                    else:
+                        found += times[row]
+                if found >= least:
+                    break
+        self.work += size
+        return found >= least
+
     cdef tuple _smallest(self, const int32_t[::1] columns, const uint8_t[:, ::1] allowed):
         """The two clauses that the fewest rows meet, and how many meet the first."""
         cdef int k, b, column, begin, first = -1, second = -1
@@ -232,7 +278,7 @@ cdef class Boxes:
         cdef int64_t size, looked_at = 0
         cdef int i, j, k, b, row, column, begin, which, side, other, n_near = 0
         cdef int64_t gain
-        sums_ = np.full((last + 1, n_columns), NOTHING, dtype=np.int64)
+        sums_ = np.empty((last + 1, n_columns), dtype=np.int64)
         low_ = np.zeros((last + 1, n_columns), dtype=np.int32)
         high_ = np.zeros((last + 1, n_columns), dtype=np.int32)
         missing_ = np.zeros((last + 1, n_columns), dtype=np.uint8)
@@ -242,41 +288,46 @@ cdef class Boxes:
         cdef int32_t[:, ::1] high = high_
         cdef uint8_t[:, ::1] missing = missing_
         cdef int64_t[::1] totals = totals_
-        within_ = np.zeros(self.n_bins, dtype=np.int64)
-        cdef int64_t[::1] within = within_
-        cdef int64_t[::1] less = within
-        cdef int32_t[::1] near, near_which
+        # Plain pointers: what the compiler cannot know to stay it reads anew for every row.
+        cdef const uint16_t* codes
+        cdef const int64_t* gains = &self.gains[0]
+        cdef const int32_t* offsets = &self.offsets[0]
+        cdef const int32_t* order
+        cdef int64_t* within = &self.within[0]
+        cdef int64_t* less = &self.less[0]
+        cdef int32_t* near = &self.near[0]
+        cdef int32_t* near_which = &self.near_which[0]
         if n_clauses:
             first, second, size = self._smallest(columns, allowed)
-        near_ = np.empty(self.n_rows if with_drops and n_clauses > 1 else 0, dtype=np.int32)
-        which_ = np.empty(len(near_), dtype=np.int32)
-        near = near_
-        near_which = which_
-        if with_drops and n_clauses:
-            less = np.empty(self.n_bins, dtype=np.int64)
         with nogil:
             # Rows that miss at most one clause meet one of any two: those two are looked through.
             if n_clauses == 0:
                 for b in range(self.n_bins):
                     within[b] = 1000 * self.good[b] + permille * self.bad[b]
+            else:
+                memset(within, 0, self.n_bins * sizeof(int64_t))
             for side in range(2 if with_drops and n_clauses > 1 else (1 if n_clauses else 0)):
                 other = first if side == 0 else second
                 column = columns[other]
-                begin = self.offsets[column] + column
-                for b in range(self.offsets[column + 1] - self.offsets[column]):
+                begin = offsets[column] + column
+                order = &self.order[column, 0]
+                for b in range(offsets[column + 1] - offsets[column]):
                     if not allowed[other, b]:
                         continue
                     looked_at += self.starts[begin + b + 1] - self.starts[begin + b]
                     for i in range(self.starts[begin + b], self.starts[begin + b + 1]):
-                        row = self.order[column, i]
-                        gain = self.gains[row]
+                        row = order[i]
+                        gain = gains[row]
                         if gain == 0:
                             continue
-                        if side == 1 and allowed[first, self.codes[row, columns[first]]]:
-                            continue  # seen already
+                        codes = &self.codes[row, 0]
                         which = -1
+                        if side == 1:
+                            if allowed[first, codes[columns[first]]]:
+                                continue  # seen already
+                            which = first
                         for k in range(n_clauses):
-                            if not allowed[k, self.codes[row, columns[k]]]:
+                            if k != other and k != which and not allowed[k, codes[columns[k]]]:
                                 if which >= 0 or not with_drops:
                                     which = -2
                                     break
@@ -284,40 +335,40 @@ cdef class Boxes:
                         if which == -2:
                             continue
                         if which >= 0:
-                            if n_clauses > 1:
-                                near[n_near] = row
-                                near_which[n_near] = which
-                                n_near += 1
+                            near[n_near] = row
+                            near_which[n_near] = which
+                            n_near += 1
                             continue
                         gain = gain * (1000 if gain > 0 else permille)
                         totals[last] += gain
                         for j in range(n_columns):
-                            within[self.offsets[j] + self.codes[row, j]] += gain
+                            within[offsets[j] + codes[j]] += gain
                         looked_at += n_columns
             if n_clauses == 0:
-                for b in range(self.offsets[1]):
+                for b in range(offsets[1]):
                     totals[last] += within[b]
-            self._best(within, seed, sums[last], low[last], high[last], missing[last])
+            self._best(self.within, seed, sums[last], low[last], high[last], missing[last])
             if with_drops:
                 for k in range(n_clauses):
                     if n_clauses == 1:  # without its only clause the box is everything
                         for b in range(self.n_bins):
                             less[b] = 1000 * self.good[b] + permille * self.bad[b]
-                        for b in range(self.offsets[1]):
+                        for b in range(offsets[1]):
                             totals[k] += less[b]
                     else:
                         totals[k] = totals[last]
-                        less[:] = within
+                        memcpy(less, within, self.n_bins * sizeof(int64_t))
                         for i in range(n_near):
                             if near_which[i] != k:
                                 continue
                             row = near[i]
-                            gain = self.gains[row]
+                            gain = gains[row]
                             gain = gain * (1000 if gain > 0 else permille)
                             totals[k] += gain
+                            codes = &self.codes[row, 0]
                             for j in range(n_columns):
-                                less[self.offsets[j] + self.codes[row, j]] += gain
-                    self._best(less, seed, sums[k], low[k], high[k], missing[k])
+                                less[offsets[j] + codes[j]] += gain
+                    self._best(self.less, seed, sums[k], low[k], high[k], missing[k])
                 looked_at += <int64_t>n_near * n_columns
         self.work += CALL + looked_at + <int64_t>(last + 1) * self.n_bins
         return sums_, low_, high_, missing_, totals_
@@ -371,3 +422,50 @@ cdef class Boxes:
         found = np.zeros(self.offsets[column + 1] - self.offsets[column], dtype=np.int64)
         np.add.at(found, codes, np.asarray(self.gains)[inside])
         return found
+
+
+def distinct(const Cell[:, :] cells, const int32_t[::1] labels):
+    """Rows that are equal in all cells and in class: the first of each, in the order of the table,
+    and to which of these every row belongs."""
+    cdef Py_ssize_t n_rows = cells.shape[0], n_columns = cells.shape[1], row, other, j
+    cdef int64_t number, n_found = 0, room = 1024
+    cdef uint64_t code, mask = 2 * room - 1, at
+    first_ = np.empty(n_rows, dtype=np.intp)
+    places_ = np.empty(n_rows, dtype=np.intp)
+    cdef Py_ssize_t[::1] first = first_, places = places_
+    cdef uint64_t[::1] codes = np.empty(n_rows, dtype=np.uint64)  # of those that were found
+    cdef int64_t[::1] slots = np.full(2 * room, -1, dtype=np.int64)
+    for row in range(n_rows):
+        code = <uint64_t>labels[row]
+        for j in range(n_columns):
+            code = (code ^ <uint64_t>cells[row, j]) * MIX
+            code ^= code >> 32
+        at = code & mask
+        while slots[at] >= 0:
+            number = slots[at]
+            if codes[number] == code:
+                other = first[number]
+                if labels[other] == labels[row]:
+                    for j in range(n_columns):
+                        if cells[other, j] != cells[row, j]:
+                            break
+                    else:
+                        places[row] = number
+                        break
+            at = (at + 1) & mask
+        else:
+            slots[at] = n_found
+            codes[n_found] = code
+            first[n_found] = row
+            places[row] = n_found
+            n_found += 1
+            if n_found > room:
+                room *= 2
+                mask = 2 * room - 1
+                slots = np.full(2 * room, -1, dtype=np.int64)
+                for number in range(n_found):
+                    at = codes[number] & mask
+                    while slots[at] >= 0:
+                        at = (at + 1) & mask
+                    slots[at] = number
+    return first_[:n_found].copy(), places_

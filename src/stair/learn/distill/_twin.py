@@ -58,6 +58,11 @@ class Boxes:
             order = order[np.argsort(self._codes[order, first], kind="stable")]
         return order.astype(np.int32)
 
+    def covers_so_many(
+        self, columns: Columns, allowed: Allowed, times: NDArray[np.int64], least: int
+    ) -> bool:
+        return int(times[self.rows(columns, allowed)].sum()) >= least
+
     def around(
         self, columns: Columns, allowed: Allowed, seed: int, permille: int, with_drops: bool
     ) -> tuple[Array, ...]:
@@ -174,3 +179,26 @@ def _with_missing(
     if run[0] <= 0:
         run = (0, 1, 0)
     return run[0] + gone, run[1], run[2], True
+
+
+def distinct(
+    cells: Array, labels: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows that are equal in all cells and in class: the first of each, in the order of the table,
+    and to which of these every row belongs."""
+    columns = [*cells.T, labels]
+    # A row as one number; the odds that unlike rows get the same are nil, and are looked at.
+    keys = np.zeros(len(labels), dtype=np.uint64)
+    for column, factor in zip(
+        columns, np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64), strict=True
+    ):
+        keys += column.astype(np.uint64) * factor
+    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
+    same = first[places]
+    if not all(np.array_equal(column, column[same]) for column in columns):
+        table = np.column_stack([column.astype(np.uint64) for column in columns])
+        _, first, places = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[places]

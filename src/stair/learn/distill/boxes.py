@@ -120,7 +120,7 @@ def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
             if not sums.size or sums[k, column] <= gain:
                 return cover.place(box), (gain + charged) // FULL
             better = with_clause(cover, without(box, names[k]), column, found, k)
-            if not is_picky or cover.allows(cover.place(better)):
+            if not is_picky or cover.allows_box(better):
                 box = better
                 break
             sums[k, column] = NOTHING

@@ -188,29 +188,6 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.unique(values, return_inverse=True)[1]
 
 
-def distinct_rows(
-    codes: NDArray[np.uint16], labels: NDArray[np.int32]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Rows that are equal in all cells and in class are one: the first of each, in the order of
-    the table, and to which of these every row belongs."""
-    columns = [*codes.T, labels]
-    # A row as one number; the odds that unlike rows get the same are nil, and are looked at.
-    keys = np.zeros(len(labels), dtype=np.uint64)
-    for column, factor in zip(
-        columns, np.random.default_rng(0).integers(0, 2**64, len(columns), np.uint64), strict=True
-    ):
-        keys += column.astype(np.uint64) * factor
-    _, first, places = np.unique(keys, return_index=True, return_inverse=True)
-    same = first[places]
-    if not all(np.array_equal(column, column[same]) for column in columns):
-        table = np.column_stack(columns)
-        _, first, places = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[places]
-
-
 def _bins(wanted: Integers, most: int) -> NDArray[np.intp]:
     """The bin of each distinct value, from the wanted rows that have it."""
     begins = np.ones(len(wanted), dtype=np.bool_)

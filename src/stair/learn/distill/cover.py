@@ -185,6 +185,7 @@ class Cover:
         self.rules: list[Placed] = []
         self._counts = np.zeros((len(problem.labels), n_rows), dtype=np.int32)
         self._rank = np.full(n_rows, len(problem.labels), dtype=np.intp)
+        self._times: dict[int, NDArray[np.int64]] = {}
         self.aim = 0
         self.sums = [0, 0, 0]  # as in `Problem.sums_of`, of what is covered
         self.worth = problem.worth
@@ -260,6 +261,22 @@ class Cover:
         everything = np.arange(len(self._rank))
         self.value = int(self._worth(everything).sum())
         self.kernel.load(self.gains(everything))
+
+    def allows_box(self, box: Box) -> bool:
+        """The same of a box that is not placed yet."""
+        if self.problem.of_rules is not None:
+            return self.allows(self.place(box))
+        own = self._own_times(self.aim)
+        table = self.problem.cells.table(box)
+        return bool(self.kernel.covers_so_many(*table, own, self.least))
+
+    def _own_times(self, place: int) -> NDArray[np.int64]:
+        """How many rows of the table each row with a label stands for; 0 for all others."""
+        if place not in self._times:
+            problem = self.problem
+            is_own = problem.classes == problem.labels[place]
+            self._times[place] = np.where(is_own, problem.times, 0)
+        return self._times[place]
 
     def aim_at(self, label: int) -> None:
         """From now on gains are those of rules with this label (its place among the labels)."""

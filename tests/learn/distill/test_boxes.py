@@ -17,7 +17,7 @@ compiled = KERNELS.get("compiled")
 
 @st.composite
 def _tables(draw: st.DrawFn) -> tuple[np.ndarray, ...]:
-    n_rows = draw(st.integers(1, 40))
+    n_rows = draw(st.integers(1, 40) | st.integers(100, 400))
     n_columns = draw(st.integers(1, 5))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_bins = random.integers(1, 7, n_columns).astype(np.int32)

@@ -7,14 +7,41 @@ column's best bins within the box (one clause more), and the same after one clau
 (that clause drawn anew, or another in its place).
 """
 
+import sys
+
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static __inline int lowest_bit(unsigned long long word) {
+        unsigned long place;
+        _BitScanForward64(&place, word);
+        return (int)place;
+    }
+    #else
+    static inline int lowest_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    #endif
+    """
+    int lowest_bit(unsigned long long word) noexcept nogil
 
 cdef int64_t NOTHING = -(<int64_t>1 << 60)
 cdef uint64_t MIX = 0x9E3779B97F4A7C15
+# Eight bytes that are 0 or 1, times this, have them as bits in the first byte.
+cdef uint64_t PACK = 0x0102040810204080 if sys.byteorder == "little" else 0x8040201008040201
 cdef int64_t CALL = 25_000  # what a call costs beside what it looks at
+# The clauses whose rows are remembered as bits, and the most of them in a box that is looked at so.
+cdef enum:
+    SLOTS = 32
+    MOST_CLAUSES = 16
+# A box whose clauses leave fewer rows than one of so many is looked at row by row.
+cdef int FEW = 32
+# Fewer rows than one of so many are set bit by bit, more are found by a look at each.
+cdef int SOME = 5
 # Which runs of bins a column allows, as in `columns.Sides`.
 cdef enum:
     UP_TO = 1
@@ -111,6 +138,15 @@ cdef class Boxes:
     cdef int64_t[::1] good, bad  # the gains above and below 0 in each bin
     cdef int64_t[::1] within, less  # room for the gains in each bin within a box
     cdef int32_t[::1] near, near_which  # and for the rows that miss one clause of it
+    cdef const uint16_t[:, ::1] by_column  # the codes once more, column by column
+    cdef uint64_t[::1] alive  # a bit for each row that has a gain
+    cdef uint64_t[:, ::1] bits  # the rows that meet each of the clauses looked at last
+    cdef uint8_t[:, ::1] bins_of_bits  # the bins that these clauses allow
+    cdef int column_of_bits[SLOTS]
+    cdef int64_t last_use[SLOTS]
+    cdef int64_t[::1] sizes  # how many rows meet each clause of the box at hand
+    cdef int64_t now
+    cdef int n_words
     cdef int n_rows, n_columns, n_bins
     cdef public int64_t price  # of a bound, in thousandths of a gain
     cdef readonly int64_t work  # what was looked at: the same on every machine
@@ -136,6 +172,16 @@ cdef class Boxes:
         self.less = np.empty(self.n_bins, dtype=np.int64)
         self.near = np.empty(self.n_rows, dtype=np.int32)
         self.near_which = np.empty(self.n_rows, dtype=np.int32)
+        self.by_column = np.ascontiguousarray(codes.T)
+        self.n_words = (self.n_rows + 63) // 64
+        self.alive = np.zeros(self.n_words, dtype=np.uint64)
+        self.bits = np.empty((SLOTS, self.n_words), dtype=np.uint64)
+        self.bins_of_bits = np.empty((SLOTS, max(n_bins)), dtype=np.uint8)
+        for j in range(SLOTS):
+            self.column_of_bits[j] = -1
+            self.last_use[j] = 0
+        self.now = 0
+        self.sizes = np.empty(self.n_columns, dtype=np.int64)
         self.work = 0
         self.price = 0
         self.load(gains)
@@ -148,9 +194,12 @@ cdef class Boxes:
         self.gains = self.row_gains
         self.good = np.zeros(self.n_bins, dtype=np.int64)
         self.bad = np.zeros(self.n_bins, dtype=np.int64)
+        self.alive[:] = 0
         with nogil:
             for i in range(self.n_rows):
                 gain = self.gains[i]
+                if gain != 0:
+                    self.alive[i >> 6] |= <uint64_t>1 << (i & 63)
                 if gain > 0:
                     for j in range(self.n_columns):
                         self.good[self.offsets[j] + self.codes[i, j]] += gain
@@ -171,6 +220,10 @@ cdef class Boxes:
                 if old == new:
                     continue
                 self.gains[row] = new
+                if new != 0:
+                    self.alive[row >> 6] |= <uint64_t>1 << (row & 63)
+                else:
+                    self.alive[row >> 6] &= ~(<uint64_t>1 << (row & 63))
                 delta = new - old
                 if old > 0 or new > 0:
                     for j in range(self.n_columns):
@@ -249,6 +302,7 @@ cdef class Boxes:
             for b in range(self.offsets[column + 1] - self.offsets[column]):
                 if allowed[k, b]:
                     size += self.starts[begin + b + 1] - self.starts[begin + b]
+            self.sizes[k] = size
             if first < 0 or size < least:
                 second = first
                 next_ = least
@@ -258,6 +312,72 @@ cdef class Boxes:
                 second = k
                 next_ = size
         return first, second, least
+
+    cdef int _bits_of(self, int column, const uint8_t* allowed, int64_t size) noexcept nogil:
+        """The place of the bits of all rows that meet a clause, `size` of them."""
+        cdef int n_bins = self.offsets[column + 1] - self.offsets[column]
+        cdef int begin = self.offsets[column] + column
+        cdef int slot, oldest = 0, b, i, row, low, high, word
+        cdef uint16_t first, span, lone
+        cdef const uint16_t* codes = &self.by_column[column, 0]
+        cdef const int32_t* order = &self.order[column, 0]
+        cdef uint64_t* bits
+        cdef uint64_t packed, whole
+        cdef uint8_t met[64]
+        for slot in range(SLOTS):
+            if self.column_of_bits[slot] == column and (
+                memcmp(&self.bins_of_bits[slot, 0], allowed, n_bins) == 0
+            ):
+                self.last_use[slot] = self.now
+                return slot
+            if self.last_use[slot] < self.last_use[oldest]:
+                oldest = slot
+        slot = oldest
+        self.last_use[slot] = self.now
+        self.column_of_bits[slot] = column
+        memcpy(&self.bins_of_bits[slot, 0], allowed, n_bins)
+        bits = &self.bits[slot, 0]
+        if size * SOME < self.n_rows:
+            memset(bits, 0, self.n_words * sizeof(uint64_t))
+            for b in range(n_bins):
+                if allowed[b]:
+                    for i in range(self.starts[begin + b], self.starts[begin + b + 1]):
+                        row = order[i]
+                        bits[row >> 6] |= <uint64_t>1 << (row & 63)
+            return slot
+        low = 0
+        while not allowed[low]:
+            low += 1
+        high = low
+        while high + 1 < n_bins and allowed[high + 1]:
+            high += 1
+        lone = <uint16_t>low  # a bin beside the run: that of missing values
+        for b in range(high + 1, n_bins):
+            if allowed[b]:
+                if lone != low:
+                    low = -1  # no run at all
+                lone = <uint16_t>b
+        first = <uint16_t>low
+        span = <uint16_t>(high - low)
+        for word in range(self.n_words):
+            row = word << 6
+            i = min(64, self.n_rows - row)
+            if i < 64:
+                memset(met, 0, 64)
+                for b in range(i):
+                    met[b] = allowed[codes[row + b]]
+            elif low < 0:
+                for b in range(64):
+                    met[b] = allowed[codes[row + b]]
+            else:  # which the compiler makes a few instructions of
+                for b in range(64):
+                    met[b] = (<uint16_t>(codes[row + b] - first) <= span) | (codes[row + b] == lone)
+            whole = 0
+            for b in range(8):
+                memcpy(&packed, &met[8 * b], 8)
+                whole |= ((packed * PACK) >> 56) << (8 * b)
+            bits[word] = whole
+        return slot
 
     def around(
         self,
@@ -297,8 +417,16 @@ cdef class Boxes:
         cdef int64_t* less = &self.less[0]
         cdef int32_t* near = &self.near[0]
         cdef int32_t* near_which = &self.near_which[0]
+        cdef int n_sides, word, is_large
+        cdef int64_t next_ = 0
+        cdef int64_t[::1] sizes = self.sizes
+        cdef const uint64_t* met[MOST_CLAUSES]
+        cdef uint64_t here, near_here, missed, twice
+        size = 0
         if n_clauses:
             first, second, size = self._smallest(columns, allowed)
+            if second >= 0:
+                next_ = sizes[second]
         with nogil:
             # Rows that miss at most one clause meet one of any two: those two are looked through.
             if n_clauses == 0:
@@ -306,7 +434,46 @@ cdef class Boxes:
                     within[b] = 1000 * self.good[b] + permille * self.bad[b]
             else:
                 memset(within, 0, self.n_bins * sizeof(int64_t))
-            for side in range(2 if with_drops and n_clauses > 1 else (1 if n_clauses else 0)):
+            n_sides = 2 if with_drops and n_clauses > 1 else (1 if n_clauses else 0)
+            is_large = 0 < n_clauses <= MOST_CLAUSES and (
+                (size + (next_ if n_sides == 2 else 0)) * FEW > self.n_rows
+            )
+            if is_large:
+                looked_at += size + (next_ if n_sides == 2 else 0)
+                self.now += 1
+                for k in range(n_clauses):
+                    met[k] = &self.bits[self._bits_of(columns[k], &allowed[k, 0], sizes[k]), 0]
+                for word in range(self.n_words):
+                    here = self.alive[word]
+                    if here == 0:
+                        continue
+                    missed = 0
+                    twice = 0
+                    for k in range(n_clauses):
+                        twice |= missed & ~met[k][word]
+                        missed |= ~met[k][word]
+                    near_here = here & missed & ~twice if n_sides == 2 else 0
+                    here &= ~missed
+                    while here:
+                        row = (word << 6) + lowest_bit(here)
+                        here &= here - 1
+                        gain = gains[row]
+                        gain = gain * (1000 if gain > 0 else permille)
+                        totals[last] += gain
+                        codes = &self.codes[row, 0]
+                        for j in range(n_columns):
+                            within[offsets[j] + codes[j]] += gain
+                        looked_at += n_columns
+                    while near_here:
+                        i = lowest_bit(near_here)
+                        near_here &= near_here - 1
+                        k = 0
+                        while met[k][word] >> i & 1:
+                            k += 1
+                        near[n_near] = (word << 6) + i
+                        near_which[n_near] = k
+                        n_near += 1
+            for side in range(0 if is_large else n_sides):
                 other = first if side == 0 else second
                 column = columns[other]
                 begin = offsets[column] + column

@@ -67,6 +67,20 @@ def test_kernel_equals_twin(
     assert fast.work == slow.work
 
 
+@pytest.mark.skipif(compiled is None, reason="stair was installed without a C compiler")
+@settings(max_examples=examples(50))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 5, 3000]), st.booleans())
+def test_equal_rows_are_found_alike(seed: int, n_rows: int, wide: bool) -> None:
+    """By a table of hashes that grows, and by sorting."""
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, 40, (n_rows, 2)).astype(np.uint64 if wide else np.uint16)
+    labels = random.integers(0, 2, n_rows).astype(np.int32)
+    for fast, slow in zip(
+        compiled.distinct(codes, labels), _twin.distinct(codes, labels), strict=True
+    ):
+        assert np.array_equal(fast, slow)
+
+
 @settings(max_examples=examples(200))
 @given(
     st.lists(st.integers(-5, 5), min_size=1, max_size=12), st.integers(-1, 11), st.integers(0, 4),

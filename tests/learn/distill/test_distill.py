@@ -19,7 +19,7 @@ from stair.demo import payments
 from stair.learn.distill import least_outliers
 from stair.learn.distill.cells import cells_of
 from stair.learn.distill.cover import KERNELS, Cover, Placed, problem_of
-from stair.learn.distill.equal import distinct_rows
+from stair.learn.distill.equal import distinct_rows, one_for_all
 from stair.learn.distill.exact import choose
 from stair.rules.columns import Numbers
 from stair.rules.rule_set import Among, Interval
@@ -376,6 +376,27 @@ def test_distinct_rows_are_all_rows(seed: int) -> None:
     assert (table == table[first][places]).all()
     assert len(np.unique(table, axis=0)) == len(first)
     assert (np.diff(first) > 0).all() and (first[places] <= np.arange(50)).all()
+
+
+@QUICK
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_equal_rows_may_be_told_as_one(seed: int, whole: bool) -> None:
+    """Most rows of a log come again and again: one of them is sorted and searched for all, and the
+    rules and every count are those of the whole table."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 3))
+    X = np.round(X) if whole else X
+    X[random.random(X.shape) < 0.1] = np.nan
+    y = (X[:, 0] > 0.8) | (X[:, 1] < -1)
+    rows = random.integers(0, 40, 300)
+    assert one_for_all(X[rows], y[rows].astype(np.int32)) is not None
+    here, there = DistilledStair(effort="fast"), DistilledStair(effort="fast")
+    _fit(here, X[rows], y[rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stair.learn.distill.one_for_all", lambda *_: None)
+        _fit(there, X[rows], y[rows])
+    assert here.rules_ == there.rules_
+    assert (here.score_, here.bound_) == (there.score_, there.bound_)
 
 
 def test_one_clause_that_is_enough_is_found_by_one_look() -> None:

@@ -181,9 +181,7 @@ def _with_missing(
     return run[0] + gone, run[1], run[2], True
 
 
-def distinct(
-    cells: Array, labels: NDArray[np.int32]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def distinct(cells: Array, labels: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Rows that are equal in all cells and in class: the first of each, in the order of the table,
     and to which of these every row belongs."""
     columns = [*cells.T, labels]

@@ -313,13 +313,13 @@ def _cells_between(edges: Sequence[float], x: Array) -> NDArray[np.intp]:
         listed = (len(edges) + 1 if _is_missing(v) else bisect_left(edges, v) for v in x.tolist())
         return np.fromiter(listed, np.intp, len(x))
     x = x.astype(np.float64, copy=False)
-    limits = [_at_most(edge) for edge in edges]
-    if len(limits) > FEW_EDGES:
-        cell = np.searchsorted(np.array(limits, dtype=np.float64), x)
+    ends = [_at_most(edge) for edge in edges]
+    if len(ends) > FEW_EDGES:
+        cell = np.searchsorted(np.array(ends, dtype=np.float64), x)
     else:
         cell = np.zeros(len(x), dtype=np.intp)
-        for limit in limits:
-            cell += x > limit
+        for end in ends:
+            cell += x > end
     cell[np.isnan(x)] = len(edges) + 1
     return cell
 

@@ -40,6 +40,8 @@ NETWORKS: Final[Mapping[Part, int]] = {"/8": 1, "/16": 2, "/24": 3}
 
 # Of so many numbers one is a fraction mostly, where any of a column is.
 A_FEW: Final = 1000
+# Numbers that stay close at hand while they are looked at.
+MANY: Final = 1 << 15
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
@@ -145,6 +147,28 @@ def are_whole(numbers: Array) -> bool:
         return False
     known = numbers[~np.isnan(numbers)]
     return bool(known.size) and not (np.isinf(known).any() or count_fractions(known))
+
+
+def whole_columns(matrix: NDArray[np.float64]) -> list[bool]:
+    """`are_whole` of each column, in passes over rows, which lie side by side in memory."""
+    n_columns = matrix.shape[1]
+    has_fractions, is_open = np.zeros((2, n_columns), dtype=np.bool_)
+    step = max(1, MANY // max(n_columns, 1))
+    for start in range(0, len(matrix), step):
+        rows = matrix[start : start + step]
+        with np.errstate(invalid="ignore"):  # of infinite numbers nothing is known here
+            beside = np.rint(rows)
+            beside -= rows
+        if np.count_nonzero(beside):
+            has_fractions |= (np.abs(beside) > 0).any(axis=0)
+            is_open |= np.isnan(beside).any(axis=0)
+            if has_fractions.all():
+                break
+    listed = zip(has_fractions.tolist(), is_open.tolist(), strict=True)
+    return [
+        not fractions and (are_whole(matrix[:, j]) if unsure else len(matrix) > 0)
+        for j, (fractions, unsure) in enumerate(listed)
+    ]
 
 
 def count_fractions(numbers: Array) -> int:

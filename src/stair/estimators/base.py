@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from stair.data import Frame, from_object
 from stair.data.arrays import EXACT
-from stair.data.conversion import are_whole, count_fractions
+from stair.data.conversion import count_fractions, whole_columns
 from stair.data.frame import Array, Integers
 from stair.data.names import in_name_order
 from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
@@ -100,7 +100,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
             )
         names = self._names()
         order = in_name_order(names)
-        whole = [are_whole(values[:, j]) for j in range(len(names))]
+        whole = whole_columns(values)
         columns = tuple(Numbers(names[j], j, whole[j]) for j in order)
         matrix = values if order == sorted(order) else values[:, order]
         by_name = Values({name: values[:, j] for j, name in enumerate(names)}, len(values))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stair.engines import Engine, Group
 from stair.engines.search import Found, Split, best_split
 from stair.rules.clauses import Clause, add_clause
-from stair.rules.columns import allows
+from stair.rules.columns import ANY_SIDE, allows
 from stair.rules.objective import (
     ROUNDING,
     boundary_stabilizer,
@@ -152,27 +152,23 @@ class Search:
         for column, attribute in enumerate(engine.attributes.tolist()):
             self._columns_of.setdefault(attribute, []).append(column)
         known = engine.known
-        self._sides = [column.sides for column in known]
+        # Of most tables nothing of this is known, and then nothing of it may cost time.
+        self._limited = {k: column.sides for k, column in enumerate(known)
+                         if column.sides != ANY_SIDE}  # fmt: skip
         self._costs = [column.cost for column in known]
         self._is_costly = any(cost > 1 for cost in self._costs)
-        groups = {column.group for column in known} - {""}
-        self._rivals = [
-            {
-                k
-                for k, other in enumerate(known)
-                if column.group in groups and other.group == column.group
-                and other.attribute != column.attribute
-            }
-            for column in known
-        ]  # fmt: skip
-        self._has_groups = bool(groups)
+        self._rivals = {
+            k: {j for j, other in enumerate(known)
+                if other.group == column.group and other.attribute != column.attribute}
+            for k, column in enumerate(known) if column.group
+        }  # fmt: skip
 
     def columns(self, node: Node) -> NDArray[np.int64]:
         """The columns that a rule may use: once it is full, only those of its own attributes; and
         never again those that it may cut once and has."""
         spent = node.used & self._once
-        if self._has_groups:
-            spent = spent.union(*(self._rivals[column] for column in node.used))
+        if self._rivals:
+            spent = spent.union(*(self._rivals.get(column, ()) for column in node.used))
         if node.length >= self._max_rule_length:
             left = sorted(node.used - spent, key=self._place.__getitem__)
             return np.array(left, dtype=np.int64)
@@ -233,11 +229,13 @@ class Search:
             Node(part, node.length + added, used, majority(part.counts, positive), node, clause)
             for clause, part in sides
         )
-        for child in (left, right):
-            assert child.clause is not None
-            is_contrary = not allows(self._sides[split.column], child.clause)
-            if positive is not None and (node.is_barred or is_contrary):
-                child.is_barred, child.label = True, 1 - positive
+        sides_of_column = self._limited.get(split.column)
+        if positive is not None and (node.is_barred or sides_of_column is not None):
+            for child in (left, right):
+                assert child.clause is not None
+                is_allowed = sides_of_column is None or allows(sides_of_column, child.clause)
+                if node.is_barred or not is_allowed:
+                    child.is_barred, child.label = True, 1 - positive
         return left, right
 
 

@@ -23,6 +23,7 @@ from stair.learn.shortest import shortest_tree
 from stair.learn.table import Table, in_order
 from stair.learn.trees import cart_leaves, id3_leaves
 from stair.learn.wishes import USUAL_FLOOR, Wishes, check_floors, column_wishes_of
+from stair.progress import quiet
 from stair.rules.figures import score_in_words
 from stair.rules.objective import score_of
 from stair.rules.rule_set import Leaf, rule_set_of
@@ -198,6 +199,10 @@ class StairMethod(Method):
                 say=task.say,
             )
             return _of_leaves(leaves, default, table, task, tuple(growth.steps))
+        def tell(step: Step) -> None:
+            score = score_in_words(step.score, self.floor, 3)
+            task.say(f"learning: {step.n_rules} rules, score {score}")
+
         rows = engine()
         growth = grow(
             rows,
@@ -205,9 +210,7 @@ class StairMethod(Method):
             max_rule_length=self.max_rule_length,
             max_total_length=self.max_total_length,
             positive=task.positive,
-            on_step=lambda s: task.say(
-                f"learning: {s.n_rules} rules, score {score_in_words(s.score, self.floor, 3)}"
-            ),
+            on_step=None if task.say is quiet else tell,
         )
         leaves, default = leaves_of(growth, rows.unit), growth.root.label
         return _of_leaves(leaves, default, table, task, tuple(growth.steps))

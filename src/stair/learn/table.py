@@ -421,7 +421,10 @@ def encode(
         elif field.kind == "category":
             names, code = _category_codes(array)
             column = Categories(name, attribute, names, of=source_of_networks(field))
-            add(*_named(column, code, labels != usual, lists))
+            if field.part == "weekday":  # seven that all may be named, as all hours may be cut
+                add(column, code)
+            else:
+                add(*_named(column, code, labels != usual, lists))
         else:
             for term, code in _terms(array, labels, max_terms):
                 add(Term(name, attribute, term), code)

@@ -153,8 +153,8 @@ def whole_columns(matrix: NDArray[np.float64]) -> list[bool]:
     """`are_whole` of each column, in passes over rows, which lie side by side in memory."""
     n_columns = matrix.shape[1]
     has_fractions, is_open = np.zeros((2, n_columns), dtype=np.bool_)
-    step = max(1, MANY // max(n_columns, 1))
-    for start in range(0, len(matrix), step):
+    start, step = 0, max(1, A_FEW // max(n_columns, 1))  # a few tell mostly
+    while start < len(matrix) and not has_fractions.all():
         rows = matrix[start : start + step]
         with np.errstate(invalid="ignore"):  # of infinite numbers nothing is known here
             beside = np.rint(rows)
@@ -162,8 +162,7 @@ def whole_columns(matrix: NDArray[np.float64]) -> list[bool]:
         if np.count_nonzero(beside):
             has_fractions |= (np.abs(beside) > 0).any(axis=0)
             is_open |= np.isnan(beside).any(axis=0)
-            if has_fractions.all():
-                break
+        start, step = start + step, max(1, MANY // n_columns)
     listed = zip(has_fractions.tolist(), is_open.tolist(), strict=True)
     return [
         not fractions and (are_whole(matrix[:, j]) if unsure else len(matrix) > 0)

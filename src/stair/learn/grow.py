@@ -166,7 +166,7 @@ class Search:
     def columns(self, node: Node) -> NDArray[np.int64]:
         """The columns that a rule may use: once it is full, only those of its own attributes; and
         never again those that it may cut once and has."""
-        spent = node.used & self._once
+        spent = node.used & self._once if self._once else self._once
         if self._rivals:
             spent = spent.union(*(self._rivals.get(column, ()) for column in node.used))
         if node.length >= self._max_rule_length:

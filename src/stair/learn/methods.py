@@ -199,6 +199,7 @@ class StairMethod(Method):
                 say=task.say,
             )
             return _of_leaves(leaves, default, table, task, tuple(growth.steps))
+
         def tell(step: Step) -> None:
             score = score_in_words(step.score, self.floor, 3)
             task.say(f"learning: {step.n_rules} rules, score {score}")
@@ -355,7 +356,9 @@ def _of_leaves(
 ) -> Learned:
     n_classes = len(task.classes)  # of which rows kept aside may have the last one
     padded = [
-        leaf._replace(counts=(*leaf.counts, *[0.0] * (n_classes - len(leaf.counts))))
+        leaf
+        if len(leaf.counts) == n_classes
+        else leaf._replace(counts=(*leaf.counts, *[0.0] * (n_classes - len(leaf.counts))))
         for leaf in leaves
     ]
     rules = rule_set_of(padded, task.classes, table.schema, default, task.positive)

@@ -130,6 +130,7 @@ class Case:
     extras: tuple[str, ...] = ()  # the dearer checks that this case is for
     time_zone: str | None = None  # said where times have a zone: not every container keeps it
     time_windows: bool = True
+    wishes: dict[str, Any] = field(default_factory=dict)  # settings of the method
 
 
 def case_to_json(case: Case, finding: dict[str, Any] | None = None) -> str:
@@ -143,6 +144,7 @@ def case_to_json(case: Case, finding: dict[str, Any] | None = None) -> str:
         "time_parts": case.time_parts,
         "time_zone": case.time_zone,
         "time_windows": case.time_windows,
+        "wishes": case.wishes,
         "extras": list(case.extras),
         "verdict": {
             "kind": case.verdict.kind,
@@ -188,6 +190,7 @@ def case_from_json(text: str) -> tuple[Case, dict[str, Any]]:
         tuple(found["extras"]),
         found.get("time_zone"),
         found.get("time_windows", True),
+        found.get("wishes", {}),
     ), found["finding"] or {}
 
 

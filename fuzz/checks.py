@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import library, oracle
+from fuzz import library, oracle, reasons, wishes
 from fuzz.case import Case, Column, Table
 from fuzz.containers import NoSuchTableError, built
 from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
@@ -132,6 +132,7 @@ class Checker:
         frame = library.read_frame(data, reading, saved)
         numbers = self._training(summary, saved, document, frame, data)
         self._figures(summary, document, frame)
+        self._wishes(summary, document, frame)
         self._endings(summary, saved)
         if numbers is None:
             return self.result
@@ -256,10 +257,7 @@ class Checker:
             return
         case = self.case
         with self.guarded("figures", case.method):
-            truth: Sequence[Any]
-            truth, outlier, normal = case.verdict.meaning(case.method)
-            if not truth:
-                truth = ["outlier" if o else "inlier" for o in summary.is_outlier().tolist()]
+            truth, outlier, normal = self._truth(summary)
             columns = self._plain(case.table, frame)
             try:
                 own = oracle.figures(document, columns, truth, outlier, normal)
@@ -281,6 +279,56 @@ class Checker:
                     same = math.isclose(value, said[name], rel_tol=1e-12, abs_tol=1e-12)
                     value = said[name] if same else value
                 self.compare("figures", name, value, said[name], f"{name} is wrong")
+
+    def _wishes(self, summary: Any, document: dict[str, Any], frame: Any) -> None:
+        """What was wished is had or said not to be, and rules say nothing against what is known."""
+        case = self.case
+        if not case.wishes or not self.wants("wishes"):
+            return
+        with self.guarded("wishes", case.method):
+            found = list(wishes.contradictions(document, case.wishes))
+            self.compare("wishes", "columns", [], found, "rules contradict what is known")
+            told = {each.name: (each.got, bool(each.is_met)) for each in summary.outcomes}
+            named = {*case.wishes} - {"column_wishes", "one_sided", "beta", "min_score"}
+            if case.verdict.kind == "classes" or case.method != "distilled":
+                return
+            if named - {"max_total_length"}:
+                self.compare("wishes", "told", [], sorted(named - {*told}),
+                             "nothing is said of a wish")  # fmt: skip
+            truth, outlier, _ = self._truth(summary)
+            try:
+                own = wishes.recounted(
+                    document, self._plain(case.table, frame), truth, outlier, case.wishes
+                )
+            except (oracle.RefusedError, oracle.UnsureError):
+                return
+            for name, (got, is_met) in told.items():
+                near = own[name][0] == got or math.isclose(own[name][0], got, rel_tol=1e-12)
+                self.compare("wishes", name, own[name],
+                             (own[name][0] if near or got != got != own[name][0] else got, is_met),
+                             f"{name} is wrong")  # fmt: skip
+            if told:
+                self.compare("wishes", "floor", all(m for _, m in told.values()),
+                             bool(summary.floor_reached), "floor_reached is wrong")  # fmt: skip
+
+    def _truth(self, summary: Any) -> tuple[Sequence[Any], Any, Any]:
+        """The class of each row, that of the outliers, and what is normal; a detector's verdict is
+        what it said."""
+        truth, outlier, normal = self.case.verdict.meaning(self.case.method)
+        if not truth:
+            truth = tuple("outlier" if o else "inlier" for o in summary.is_outlier().tolist())
+        return truth, outlier, normal
+
+    def _reasons(
+        self, summary: Any, saved: Any, document: Any, frame: Any, numbers: list[int]
+    ) -> None:
+        """What is said of each outlier is true of it, and of as many others."""
+        del saved
+        with self.guarded("reasons", self.case.method):
+            columns = self._plain(self.case.table, frame)
+            truth = self._truth(summary)[0]
+            for name, expected, got in reasons.untrue(summary, document, columns, truth, numbers):
+                self.compare("reasons", name, expected, got, f"a reason is not true: {name}")
 
     def _endings(self, summary: Any, saved: Any) -> None:
         """Texts and pages can be written, or are refused in one sentence."""
@@ -556,6 +604,7 @@ class Checker:
 
 _EXTRAS: dict[str, Callable[..., None]] = {
     "exceptions": Checker._exceptions,
+    "reasons": Checker._reasons,
     "order": Checker._order,
     "containers": Checker._containers,
     "duckdb": Checker._duckdb,

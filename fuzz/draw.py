@@ -14,6 +14,7 @@ import numpy as np
 
 from fuzz.case import NESTED, Case, Column, Table
 from fuzz.verdicts import draw_verdict
+from fuzz.wishes import draw_wishes
 
 Rng = np.random.Generator
 Values = list[Any]
@@ -94,6 +95,7 @@ def draw_case(seed: int, number: int) -> Case:
     return Case(
         seed, number, table, verdict, new, method, "memory", kinds, parts, tuple(extras),
         str(_choice(rng, CLOCKS)) if has_zone else None, windows,
+        draw_wishes(np.random.default_rng([seed, number, 11]), table, verdict, method),
     )  # fmt: skip
 
 
@@ -106,6 +108,7 @@ EXTRAS = {
     "dask": 0.002,
     "command": 0.1,
     "exceptions": 0.2,
+    "reasons": 0.3,
 }
 
 

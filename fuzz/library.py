@@ -18,7 +18,9 @@ from stair.apply import apply_rules
 from stair.data import Frame, from_object, read
 from stair.export import Rulebook, from_json, load, to_json
 from stair.learn.methods import method_of, settings_of
+from stair.rules.document import rule_to_json
 from stair.rules.record import Record
+from stair.rules.rule_set import Rule
 
 Answer = tuple[list[Any], list[int]]  # labels, and numbers of rules from 1; 0 where there is none
 
@@ -37,7 +39,7 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
             said["positive"] = list(verdict.positive)
     options: dict[str, Any] = {
         **said,
-        "method": method(case.method, case),
+        "method": method(case.method, case, **case.wishes),
         "kinds": dict(case.kinds) or None,
         **changed,
     }
@@ -129,6 +131,12 @@ def plain_values(array: Any, was: str = "") -> list[Any]:
     return listed
 
 
+def clauses_as_documents(clauses: Any) -> list[dict[str, Any]]:
+    """Clauses as they would stand in a rules file."""
+    found: Any = rule_to_json(Rule(tuple(clauses), "outlier"))["clauses"]
+    return list(found)
+
+
 def csv_rows(path: Path) -> list[list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
@@ -171,6 +179,7 @@ __all__ = [
     "applied_by_command",
     "apply",
     "apply_in_batches",
+    "clauses_as_documents",
     "csv_rows",
     "digest_of",
     "document_of",

@@ -283,9 +283,9 @@ def meets(clause: Document, value: Any) -> bool:
     if "only" in clause:
         return False
     if "in" in clause:
-        return any(_same(value, each) for each in clause["in"])
+        return any(is_same(value, each) for each in clause["in"])
     if "not in" in clause:
-        return not any(_same(value, each) for each in clause["not in"])
+        return not any(is_same(value, each) for each in clause["not in"])
     if "after" in clause:
         after, until = clause["after"], clause["until"]
         return (after is None or value > _moment(after)) and (
@@ -295,7 +295,7 @@ def meets(clause: Document, value: Any) -> bool:
     return (above is None or value > above) and (up_to is None or value <= up_to)
 
 
-def _same(value: Any, other: Any) -> bool:
+def is_same(value: Any, other: Any) -> bool:
     return value is not UNSEEN and isinstance(value, str) == isinstance(other, str) and bool(
         value == other
     )  # fmt: skip
@@ -392,7 +392,7 @@ def _nearest(document: Document, values: dict[str, list[Any]], row: int) -> list
 
 def _place(axis: Document, value: Any) -> list[float]:
     if axis["kind"] == "category":
-        return [math.sqrt(0.5) * (value is not None and _same(value, v)) for v in axis["values"]]
+        return [math.sqrt(0.5) * (value is not None and is_same(value, v)) for v in axis["values"]]
     if axis["kind"] == "text":
         terms = axis["values"]
         return [

@@ -21,6 +21,8 @@ SHOWN = {
     "saved": "rules saved and loaded",
     "predict": "predict: loaded, in batches, explained, by the second opinion",
     "figures": "figures counted anew",
+    "wishes": "wishes, and what is known of columns",
+    "reasons": "reasons of rows",
     "training": "exports on the table learned from",
     "exceptions": "exceptions and retired rules",
     "new predict": "rules on a new table, by the second opinion",

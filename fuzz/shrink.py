@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from fuzz import wishes
 from fuzz.case import Case, Table
 
 Fails = Callable[[Case], bool]
@@ -31,6 +32,11 @@ def _smaller(case: Case) -> Iterator[Case]:
     if case.extras:
         for extra in case.extras:
             yield replace(case, extras=tuple(e for e in case.extras if e != extra))
+    if case.wishes:
+        yield replace(case, wishes={})
+        for wish in case.wishes:
+            left = {name: value for name, value in case.wishes.items() if name != wish}
+            yield replace(case, wishes=left)
     for name in dict.fromkeys(names):
         if len(set(names)) > 1:
             yield replace(
@@ -38,6 +44,7 @@ def _smaller(case: Case) -> Iterator[Case]:
                 table=_without(case.table, name),
                 new=_without(case.new, name),
                 kinds={n: k for n, k in case.kinds.items() if n != name},
+                wishes=wishes.without(case.wishes, name),
             )
     if case.time_parts:
         yield replace(case, time_parts=False)
@@ -59,6 +66,7 @@ def _smaller(case: Case) -> Iterator[Case]:
                 table=_renamed(case.table, name, plain),
                 new=_renamed(case.new, name, plain),
                 kinds={plain if n == name else n: kind for n, kind in case.kinds.items()},
+                wishes=wishes.renamed(case.wishes, name, plain),
             )
     for container in ("dict", "pandas"):
         if case.table.container not in ("dict", container):
@@ -66,7 +74,7 @@ def _smaller(case: Case) -> Iterator[Case]:
         if case.new.container not in ("dict", container):
             yield replace(case, new=replace(case.new, container=container))
     if case.method not in ("stair", "local"):
-        yield replace(case, method="stair")
+        yield replace(case, method="stair", wishes={})
 
 
 def _without(table: Table, name: str) -> Table:

@@ -18,7 +18,7 @@ from stair.errors import StairError
 from stair.rules.reasons import NAMED, Reason, Reasons
 from stair.rules.rule_set import Among, Interval, Mentions, Period, Rule, RuleSet, with_usual
 from stair.rules.schema import Field, Schema, Values
-from stair.rules.usual import FEWEST, Figure, spread_of
+from stair.rules.usual import FEWEST, Figure, shares_of, spread_of
 from strategies import examples
 
 FIELDS = (
@@ -192,6 +192,18 @@ def test_what_is_said_of_a_number_is_true_of_so_many_inliers(
 ])  # fmt: skip
 def test_a_share_is_never_rounded_up(share: float, words: str) -> None:
     assert Figure("above", share).in_words("inliers") == words
+
+
+def test_of_a_name_that_is_not_written_down_no_more_is_said_than_is_known() -> None:
+    """Two names that two of 100 inliers have and one of them: "2% of inliers" was said of both."""
+    shares = shares_of({"a": 97, "b": 2, "c": 1})
+    figures = [shares.figures[k] for k in shares.places(np.array(["a", "b", "c", "new"]))]
+    assert figures == [Figure("equal", 0.97), *[Figure("at most", 0.02)] * 3]
+    assert figures[2].is_rare
+    assert figures[2].in_words("inliers") == "at most 2% of inliers"
+    assert Figure("at most", 0.0123).in_words("rows") == "at most 1.3% of rows"
+    known = shares_of({"a": 97})
+    assert known.figures[known.places(np.array(["new"]))[0]] == Figure("equal", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -46,14 +46,15 @@ LARGEST: Final = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How unusual a value is: the share of inliers that it lies above or below, or that have it."""
+    """How unusual a value is: the share of inliers that it lies above or below, or that have it; of
+    a name that is not written down the share that has it at most."""
 
-    side: str = ""  # above, below, equal, or nothing where nothing is to be said
+    side: str = ""  # above, below, equal, at most, or nothing where nothing is to be said
     share: float = math.nan
 
     @property
     def is_rare(self) -> bool:
-        if self.side == "equal":
+        if self.side in ("equal", "at most"):
             return self.share <= RARE
         return bool(self.side) and self.share >= 1 - RARE
 
@@ -65,6 +66,8 @@ class Figure:
             return (
                 f"no {who.removesuffix('s')} has it" if not self.share else _about(self.share, who)
             )
+        if self.side == "at most":
+            return f"at most {_no_more_than(self.share)} of {who}"
         if self.share >= 1:
             return f"{self.side} all {who}"
         return f"{self.side} {_at_least(self.share)} of {who}"
@@ -77,10 +80,21 @@ def _at_least(share: float) -> str:
     return f"{floored:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
+def _no_more_than(share: float) -> str:
+    """A share in words that is not below it."""
+    digits = _digits(share)
+    raised = math.ceil(share * 10 ** (digits + 2) - 1e-9) / 10**digits
+    return f"{raised:.{digits}f}".removesuffix(".0") + "%"
+
+
+def _digits(share: float) -> int:
+    return 0 if share >= 0.1 else 1 if share >= 0.001 else 2
+
+
 def _about(share: float, who: str) -> str:
     if share < 0.0001:
         return f"less than 0.01% of {who}"
-    digits = 0 if share >= 0.1 else 1 if share >= 0.001 else 2
+    digits = _digits(share)
     return f"{100 * share:.{digits}f}".removesuffix(".0") + f"% of {who}"
 
 
@@ -234,8 +248,11 @@ class Shares:
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """Of each value, of one that is not among them, and of a missing one."""
-        every = (*self.counts, self.most, self.missing)
-        return tuple(Figure("equal", k / self.n) if self.n else NOTHING for k in every)
+        if not self.n:
+            return (NOTHING,) * (len(self.counts) + 2)
+        other = Figure("at most" if self.most else "equal", self.most / self.n)
+        named = [Figure("equal", k / self.n) for k in self.counts]
+        return (*named, other, Figure("equal", self.missing / self.n))
 
     @cached_property
     def _place(self) -> dict[Any, int]:

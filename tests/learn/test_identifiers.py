@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import stair
-from stair.learn.methods import method_of
+from settings import quick
 from stair.rules.clauses import Among
 from stair.rules.columns import MOST_VALUES, ROWS_A_VALUE
 
@@ -51,9 +51,7 @@ def test_random_tokens_never_enter_a_rule(
     table = {"token": _repeated(tokens, share, random), "x": random.normal(size=n)}
     labels = (random.random(n) < 0.2).astype(int)
     labels[:2] = [0, 1]
-    summary = stair.summarize(
-        table, labels, min_score=0.3, validate=0, method=method_of(method, effort="fast")
-    )
+    summary = stair.summarize(table, labels, min_score=0.3, validate=0, method=quick(method))
     assert "token" in summary.left_out
     assert "token" not in summary.rules.used
 
@@ -97,7 +95,7 @@ def test_rare_values_and_long_lists_are_never_said(method: str, n_names: int, se
         min_score=0.5,
         validate=0,
         kinds={"name": "category"},
-        method=method_of(method, effort="fast"),
+        method=quick(method),
     )
     for rule in summary.rules:
         for clause in rule.clauses:

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import stair
+from settings import quick
 from stair.data.names import in_name_order
-from stair.learn.methods import METHODS, method_of
+from stair.learn.methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::stair.FloorNotReached")
 
@@ -40,7 +41,7 @@ def test_the_order_of_columns_does_not_matter(method: str, seed: int) -> None:
     for _ in range(3):
         names = random.permutation(list(table)).tolist()
         summary = stair.summarize(
-            {name: table[name] for name in names}, labels=y, method=method_of(method, effort="fast")
+            {name: table[name] for name in names}, labels=y, method=quick(method)
         )
         told = told or _told(summary)
         assert _told(summary) == told
@@ -60,10 +61,10 @@ def test_the_order_of_rows_does_not_matter(method: str, seed: int) -> None:
     """Method local drew other rows from a shuffled table in 28 of 101 cases. (The search for
     distilled rules draws rows by their place, and the documents say so.)"""
     table, y = _tied(seed)
-    first = stair.summarize(table, labels=y, method=method_of(method, effort="fast"))
+    first = stair.summarize(table, labels=y, method=quick(method))
     order = np.random.default_rng(seed).permutation(len(y))
     shuffled = {name: array[order] for name, array in table.items()}
-    second = stair.summarize(shuffled, labels=y[order], method=method_of(method, effort="fast"))
+    second = stair.summarize(shuffled, labels=y[order], method=quick(method))
     assert second.rules == first.rules
 
 

@@ -202,6 +202,7 @@ def summarize(
             kinds=kind.kinds,
             engine=engine,
             validate=0 if no_validate else validate,
+            weights=said.weights,
         )  # fmt: skip
         if outputs:
             progress(f"writing {', '.join(path.name for path in outputs)}")

@@ -74,6 +74,9 @@ class VerdictFlags(Flags):
         str | None,
         _flag("The label that means normal; every other is a kind of outlier.", _VERDICT),
     ] = None
+    weights: Annotated[
+        str | None, _flag("The column with what each row counts, as money.", _VERDICT)
+    ] = None
 
 
 @dataclass(frozen=True)

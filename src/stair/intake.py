@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
 from stair.data.source import Source
+from stair.data.weights import Weights, weights_of
 from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
@@ -36,15 +37,21 @@ class Statement:
     negative: object = None
     has_kinds: bool = False
     random_state: RandomState = 0  # of a named detector that draws at random
+    weights: object = None  # how much each row counts
 
     def __post_init__(self) -> None:
-        for name in ("labels", "scores"):
+        for name in ("labels", "scores", "weights"):
             object.__setattr__(self, name, _as_name(getattr(self, name)))
 
     @property
     def columns(self) -> set[str]:
         """The columns of the table that hold it."""
         return {each for each in (self.labels, self.scores) if isinstance(each, str)}
+
+    @property
+    def held(self) -> set[str]:
+        """These, and the one that says how much each row counts: that is no secret to rules."""
+        return self.columns | ({self.weights} if isinstance(self.weights, str) else set())
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +89,7 @@ class Given:
     rows: NDArray[np.intp]
     values: Values
     codes: NDArray[np.int32]
+    weights: Weights | None = None
 
     def relabelled(self, codes: NDArray[np.int32], note: str) -> Given:
         """The same rows with other labels; those with the code -1 are left out."""
@@ -94,6 +102,7 @@ class Given:
             rows=self.rows[kept],
             values=self.values.take(kept),
             codes=codes[kept].astype(np.int32),
+            weights=None if self.weights is None else self.weights.take(kept),
         )
 
 
@@ -103,8 +112,10 @@ def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress
     include, exclude, kinds = chosen.include, chosen.exclude, chosen.kinds
     _check_index(data, labels, "labels")
     _check_index(data, scores, "scores")
-    frame = read_table(source, chosen, statement.columns, say)
+    _check_index(data, statement.weights, "weights")
+    frame = read_table(source, chosen, statement.held, say)
     verdict, taken = read_verdict(frame, statement, chosen, say)
+    verdict, weights = _weighed(frame, verdict, statement.weights)
     same = {column for given in (labels, scores) for column in _own_column(frame, given)}
     taken |= same
     say("looking at the columns")
@@ -144,7 +155,32 @@ def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress
         rows=rows,
         values=values,
         codes=verdict.codes[rows],
+        weights=None if weights is None else weights.take(rows),
     )
+
+
+def _weighed(frame: Frame, verdict: Verdict, given: object) -> tuple[Verdict, Weights | None]:
+    """How much each row counts; those that do not are left out."""
+    if given is None:
+        return verdict, None
+    array, name = _column_or_array(frame, given, "weights")
+    if not isinstance(given, str):
+        array = from_object({"weights": given}).columns["weights"]
+        own = getattr(given, "name", None)
+        name = None if own is None else str(own)
+    weights, counts = weights_of(np.asarray(array), name)
+    n_gone = int((~counts & (verdict.codes >= 0)).sum())
+    if not n_gone:
+        return verdict, weights
+    codes = np.where(counts, verdict.codes, -1).astype(np.int32)
+    if len(np.unique(codes[codes >= 0])) < len(np.unique(verdict.codes[verdict.codes >= 0])):
+        raise StairError(
+            f"{option('weights', weights.name)} is 0 in all rows of a class, so there is nothing "
+            "to tell apart"
+        )
+    rows = "1 row has" if n_gone == 1 else f"{n_gone:,} rows have"
+    note = f"{rows} the {weights.name} 0 and {'is' if n_gone == 1 else 'are'} left out"
+    return replace(verdict, codes=codes, notes=(*verdict.notes, note)), weights
 
 
 def read_table(source: Source, chosen: Columns, held: Collection[str], say: Progress) -> Frame:

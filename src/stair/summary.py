@@ -5,6 +5,7 @@ Every figure in a Summary is counted from its final rules on all rows, never car
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stair import plot
 from stair.data.source import Source
+from stair.data.weights import Weights
 from stair.engines.large import LargeEngine, engine_of
 from stair.errors import StairError, check_count, option
 from stair.evidence.findings import Findings, Settings
@@ -36,7 +38,7 @@ from stair.learn.wishes import Found, column_wishes_of
 from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
-from stair.rules.counted import Counted, count
+from stair.rules.counted import Counted, Figures, Weighed, by_weight, count
 from stair.rules.groups import groups_of_matches
 from stair.rules.rule_set import RuleSet, with_usual
 from stair.rules.schema import Values
@@ -99,6 +101,7 @@ def summarize(
     kinds: Mapping[str, str] | None = None,
     engine: str | LargeEngine = "memory",
     validate: int | None = None,
+    weights: str | ArrayLike | None = None,
 ) -> Summary:
     """Rules that say which rows a detector calls outliers, and why.
 
@@ -145,6 +148,9 @@ def summarize(
     validate : int, optional
         The rules are also learned on so many folds and scored on the rest; 0 leaves that out. By
         default the check is a quick one, with less effort.
+    weights : str or array, optional
+        How much each row counts, such as the money at stake: a column's name or an array. Shares,
+        floors and the score are then of weight; rows of weight 0 are left out.
 
     Returns
     -------
@@ -164,7 +170,7 @@ def summarize(
     is_apart = isinstance(negative, list | tuple) and not negative
     statement = Statement(
         labels, scores, contamination, detector, how.pos_label if positive is None else positive,
-        None if is_apart else negative, how.has_kinds and not is_apart, how.random_state,
+        None if is_apart else negative, how.has_kinds and not is_apart, how.random_state, weights,
     )  # fmt: skip
     settings = {
         **how.settings,
@@ -172,6 +178,8 @@ def summarize(
         "time_zone": source.time_zone,
         "validate": validate,
     }
+    if weights is not None:
+        settings |= {"weights": weights if isinstance(weights, str) else "an array"}
     if where is not None:
         coded, counted = learn_large(source, statement, chosen, how, where, validate, say)
         settings |= {"engine": where.name, "bins": where.bins}
@@ -180,10 +188,22 @@ def summarize(
         return summary_of_counts(coded, counted, settings, source.name)
     given = take_in(source, statement, chosen, say)
     learn = Learner(how, given.schema, given.verdict, say)
-    learned = learn(given.values, given.codes)
-    check = check_rules(learn, learned, given.values, given.codes, validate)
+    learned = learn(given.values, given.codes, whole := whole_weights(given))
+    check = check_rules(learn, learned, given.values, given.codes, validate, whole)
     say("counting")
     return summary_of(given, learned, settings, check)
+
+
+def whole_weights(given: Given) -> NDArray[np.int64] | None:
+    """What each row counts in learning, where they do not count alike."""
+    if given.weights is None:
+        return None
+    if given.verdict.negative is not None:
+        raise StairError(
+            f"{option('weights', given.weights.name)} is for one kind of outlier, but there are "
+            f"several; name it with {option('positive')}, or leave the weights out"
+        )
+    return given.weights.whole
 
 
 def summary_of(
@@ -195,9 +215,12 @@ def summary_of(
     """Rules counted on the rows that were given. The settings name the method and the floor; the
     check, or why there is none, says whether they hold."""
     codes, values = given.codes, given.values
+    learned = _in_true_weights(learned, given.weights)
     rules = with_usual(learned.rules, values, codes)
     negative = given.verdict.negative
-    found = _figures(rules, values, codes, settings, negative, learned.kinds, learned.further)
+    found = _figures(
+        rules, values, codes, settings, negative, learned.kinds, learned.further, given.weights
+    )
     return Summary(
         **found,
         method=settings["method"],
@@ -219,6 +242,7 @@ def summary_of(
         _values=values,
         _rows=given.rows,
         _data=given.data,
+        _weights=given.weights,
     )
 
 
@@ -229,7 +253,9 @@ def summary_again(
     old ones by learning, as whether they hold, is not said of them."""
     rules = with_usual(rules, summary._values, codes)
     negative = rules.classes.index(rules.default) if summary.kinds else None
-    found = _figures(rules, summary._values, codes, summary.settings, negative, (), None)
+    found = _figures(
+        rules, summary._values, codes, summary.settings, negative, (), None, summary._weights
+    )
     return replace(
         summary, **found, check=None, unchecked="the rules were changed since", further=None,
         notes=(*summary.notes, *notes),
@@ -244,13 +270,19 @@ def _figures(
     negative: int | None,
     kinds: tuple[Kind, ...],
     further: Further | None,
+    weights: Weights | None,
 ) -> dict[str, Any]:
     """All that is counted of rules on rows, by the names of a summary's fields."""
     positive = None if rules.positive is None else rules.classes.index(rules.positive)
     matches = rules.matches(values)
     predicted = classes_of(rules, matches.numbers)
     groups = groups_of_matches(matches, codes)
-    counted = count(rules, values, codes, matches=matches)
+    counted = heavy = count(rules, values, codes, matches=matches)
+    heavy_groups = groups
+    if weights is not None:  # the rules have the counts of rows, and weights stand beside them
+        rules = counted.recounted
+        heavy = count(rules, values, codes, weights.whole, matches)
+        heavy_groups = groups_of_matches(matches, codes, weights.whole)
     if not kinds and negative is not None and settings["method"] == "distilled":
         kinds = kinds_of(counted, negative, settings["min_score"])
     if kinds:
@@ -260,7 +292,7 @@ def _figures(
     else:
         is_outlier = codes == positive
         missed = is_outlier & (predicted != positive)
-        score = counted.score
+        score = heavy.score
     if settings.get("floor_on") == "assigned":
         score = rules.routing.assigned
     evidence = counted.evidence(decided=bool(kinds))  # then which rule is the first matters
@@ -268,22 +300,51 @@ def _figures(
         wanted = {rules.classes.index(kind.label): str(kind.label) for kind in kinds}
     else:
         wanted = {} if positive is None else {positive: "the outliers"}
+    rest, weighed = counted.rest, None
+    if weights is not None:
+        evidence = by_weight(evidence, heavy)
+        left = heavy.rest
+        rest = replace(rest, weighed=Figures(left.rows, left.hits, int(heavy.totals.sum())))
+        weighed = _weighed(weights, heavy, counted.score)
     return {
         "rules": rules,
         "evidence": evidence,
-        "rest": counted.rest,
+        "rest": rest,
+        "weighed": weighed,
         "exceptions": counted.of_exceptions(),
         "score": Score(score),
         "unexplained": int(missed.sum()),
         "kinds": kinds,
         "suspects": suspects_of(rules, evidence, values, codes, wanted),
-        "frontier": frontier_of(rules, groups, wanted, further),
-        **wished_of(settings, rules, counted, is_of_kinds=bool(kinds)),
+        "frontier": frontier_of(rules, heavy_groups, wanted, further),
+        **wished_of(settings, rules, counted, heavy, is_of_kinds=bool(kinds)),
         "_unexplained": missed,
         "_outliers": is_outlier,
         "_codes": codes,
         "_groups": groups,
     }
+
+
+def _in_true_weights(learned: Learned, weights: Weights | None) -> Learned:
+    """What was learned by whole numbers, in the weights that were given."""
+    if weights is None:
+        return learned
+    certificate, further = learned.certificate, learned.further
+    if certificate is not None:
+        certificate = replace(certificate, most=weights.true(certificate.most))
+    if further is not None:
+        further = replace(further, outliers=weights.true(further.outliers))
+    return learned._replace(certificate=certificate, further=further)
+
+
+def _weighed(weights: Weights, heavy: Counted, score: float) -> Weighed:
+    """All rules together by weight, in the weights that were given."""
+    total, nothing = weights.true(float(heavy.totals.sum())), math.nan
+    if heavy.positive is None:
+        return Weighed(weights.name, total, nothing, nothing, nothing, score)
+    figures = heavy.of_class(heavy.positive)
+    outliers, alerts, hits = map(weights.true, (figures.total, figures.rows, figures.hits))
+    return Weighed(weights.name, total, outliers, alerts, hits, score)
 
 
 def summary_of_counts(
@@ -310,7 +371,13 @@ def summary_of_counts(
         certificate=learned.certificate,
         unexplained=learned.missed,
         codebook=coded.codebook,
-        **wished_of(settings, learned.rules, learned.counted, is_of_kinds=bool(learned.kinds)),
+        **wished_of(
+            settings,
+            learned.rules,
+            learned.counted,
+            learned.counted,
+            is_of_kinds=bool(learned.kinds),
+        ),
         check=learned.check if isinstance(learned.check, Check) else None,
         unchecked=learned.check if isinstance(learned.check, str) else "",
         kinds=learned.kinds,
@@ -333,25 +400,33 @@ def _with_never(left_out: Mapping[str, str], settings: Settings) -> dict[str, st
 
 
 def wished_of(
-    settings: Settings, rules: RuleSet, counted: Counted | None, *, is_of_kinds: bool
+    settings: Settings,
+    rules: RuleSet,
+    counted: Counted | None,
+    heavy: Counted | None,
+    *,
+    is_of_kinds: bool,
 ) -> dict[str, Any]:
-    """What became of wishes, by the counts of the rules; and how long rules are with the costs of
-    columns, where there are any."""
+    """What became of wishes, by the counts of the rules, and by the weights of rows in `heavy`; and
+    how long rules are with the costs of columns, where there are any. Alerts are rows."""
     found: dict[str, object] = {}
     known = column_wishes_of(settings.get("column_wishes"))
     length = rules.total_length
     if any(wish.cost > 1 for wish in known.values()):
         length = found["costly_length"] = length_with_costs(rules, costs_of(rules, known))
-    if settings["method"] != "distilled" or counted is None or counted.positive is None:
+    is_told = counted is not None and heavy is not None and counted.positive is not None
+    if settings["method"] != "distilled" or not is_told:
         return found
+    assert counted is not None and heavy is not None and counted.positive is not None
     own = {name: settings[name] for name in settings_of("distilled") if name in settings}
     wishes = method_of("distilled", **own).wishes
     if wishes.is_plain or is_of_kinds:
         return found
-    figures = counted.of_class(counted.positive)
+    alerts = counted.of_class(counted.positive).rows
+    figures = heavy.of_class(counted.positive)
     got = Found(
-        figures.hits, figures.rows - figures.hits, figures.rows, figures.total, counted.n_rows,
-        tuple(each.precision for each in counted.of_rules), length, len(rules),
+        figures.hits, figures.rows - figures.hits, alerts, figures.total, counted.n_rows,
+        tuple(each.precision for each in heavy.of_rules), length, len(rules),
     )  # fmt: skip
     return {**found, "outcomes": wishes.outcomes(got)}
 

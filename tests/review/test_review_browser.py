@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
 import signal
@@ -820,3 +821,76 @@ def test_it_starts_empty(
     page.locator("h1", has_text="two.csv").wait_for()
     ready(page)
     assert "45 outliers" in page.locator("h1").inner_text()
+
+
+# --- wishes -----------------------------------------------------------------------------------
+
+PICTURES = os.environ.get("STAIR_TEST_PICTURES")
+
+
+def picture(page: Any, name: str) -> None:
+    """Kept for a person to look at, where somebody names a folder."""
+    if PICTURES:
+        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"), full_page=True)
+
+
+def test_wishes_set_by_hand_are_learned_and_told(
+    watch: Watch,
+    tmp_path: Path,
+    small: Path,
+    start: Callable[..., Command],
+) -> None:
+    """Floors, a budget and three columns, each in its own way; the report names them all."""
+    command = start(small.name, "--label", "flagged", "--max-rule-length", "3", folder=tmp_path)
+    page = watch.open(command.address, allowed="422")
+    ready(page)
+    page.keyboard.press("t")
+    page.locator("#tuning").wait_for()
+    assert page.locator("#floored").is_checked()
+    page.locator("#floored").uncheck()
+    page.locator("#min_precision").fill("85")
+    page.locator("#max_alerts").fill("60")
+    page.locator("#max_rules").fill("2")
+    for name, open_it in (("amount", "direction"), ("country", "cost"), ("merchant", "never")):
+        menu = page.locator(".column-menu", has=page.locator(f'input[name=column][value="{name}"]'))
+        menu.locator("summary").click()
+        if open_it == "direction":
+            menu.locator("select").select_option("up")
+        elif open_it == "cost":
+            menu.locator("input[name=cost]").fill("3")
+        else:
+            menu.locator("input[name=never]").check()
+    assert faults(page) == []
+    fits(page)
+    picture(page, "wishes-form")
+    page.locator("#learn-again").click()
+    page.locator("#panel .told", has_text="As wished").wait_for()
+    job_done(page)
+    told = page.locator("#panel .told").inner_text()
+    assert "at most 60" in told
+    assert "at most 2" in told
+    assert "merchant (never)" in told
+    rules = page.locator(".now-rules").inner_text()
+    assert "merchant" not in rules
+    assert "amount ≤" not in rules
+    assert page.locator("#min_precision").input_value() == "85"
+    assert not page.locator("#floored").is_checked()
+    assert "cost 3" in page.locator(".columns-known").inner_text()
+    picture(page, "wishes-learned")
+
+    page.locator("#take").click()
+    with page.expect_download() as got:
+        page.get_by_role("link", name="HTML").click()
+    report = tmp_path / "report.html"
+    got.value.save_as(report)
+    written = watch.open(report.as_uri())
+    said = written.locator(".told").first.inner_text()
+    for words in ("at least 85%", "at most 60", "at most 2", "amount (only large values",
+                  "country (costs 3)", "merchant (never)"):  # fmt: skip
+        assert words in said
+    picture(written, "wishes-report")
+
+    page.locator("#tune").click()
+    page.locator("#max_alerts").fill("many")
+    page.locator("#learn-again").click()
+    page.locator("#problem p", has_text="expected a whole number").wait_for()

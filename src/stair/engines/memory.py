@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.weights import fixed_point
 from stair.engines import Group, _twin
 from stair.engines.counting import n_cpus
 from stair.engines.search import Found, Split, set_members
@@ -27,9 +28,6 @@ except ImportError:  # installed without a C compiler
 T = TypeVar("T")
 
 HAS_KERNEL = _compiled is not None
-
-# Weights that are not whole numbers are held in fixed point: sums are then exact in any order.
-FIXED_POINT_TOTAL = 2.0**50
 
 # Values to look at (rows × columns) from which on a second thread pays.
 WORTH_THREADS = 100_000
@@ -64,7 +62,9 @@ class MemoryEngine:
         self.order = tie_order(columns)
         self.known = self._columns = columns
         self._values = values
-        whole, self.unit = _fixed_point(weights) if times is None else (times, 0)
+        whole, self.unit = times, 0
+        if times is None and weights is not None:
+            whole, self.unit = fixed_point(weights)
         self.whole_weights = whole  # in units of 2**unit; None where every row counts once
         total = len(labels) if whole is None else int(whole.sum())
         table = log_table(total, len(labels) if times is None else total)
@@ -174,23 +174,3 @@ class MemoryEngine:
         missing_left = None if is_value.all() else bool(is_left[~is_value][0])
         left, right = (own[codes[is_value & side]].tolist() for side in (is_left, ~is_left))
         return column.divide(left, right, missing_left), left_codes
-
-
-def _fixed_point(weights: NDArray[np.float64] | None) -> tuple[NDArray[np.int64] | None, int]:
-    """Weights as whole numbers of 2**unit, and the unit.
-
-    Exact wherever they can be; and then weights that differ by a power of two alone become the
-    same numbers, so that ties are broken alike.
-    """
-    if weights is None:
-        return None, 0
-    if np.array_equal(weights, np.rint(weights)) and weights.sum() <= FIXED_POINT_TOTAL:
-        return weights.astype(np.int64), 0
-    fractions, exponents = np.frexp(weights)
-    digits = np.ldexp(fractions, 53).astype(np.int64)
-    unit = int((exponents - 54 + np.frexp((digits & -digits).astype(np.float64))[1]).min())
-    largest = int(exponents.max())
-    needed = largest + math.ceil(math.log2(np.ldexp(weights, -largest).sum()))
-    unit = max(unit, needed - int(math.log2(FIXED_POINT_TOTAL)))
-    # No row may vanish for its smallness: a row that is there counts.
-    return np.maximum(np.rint(np.ldexp(weights, -unit)), 1.0).astype(np.int64), unit

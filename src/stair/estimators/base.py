@@ -24,7 +24,14 @@ from stair.data.arrays import EXACT
 from stair.data.conversion import count_fractions, whole_columns
 from stair.data.frame import Array, Integers
 from stair.data.names import in_name_order
-from stair.errors import FloorNotReached, OutlierGuessed, StairError, spoken
+from stair.data.weights import weights_of
+from stair.errors import (
+    FloorNotReached,
+    OutlierGuessed,
+    StairError,
+    no_such_column,
+    spoken,
+)
 from stair.learn.method import Learned, Method, Task
 from stair.learn.table import Table, choose_fields, encode, read_to_learn
 from stair.progress import listener
@@ -43,7 +50,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
     left_out_: dict[str, str]
     stops_at_the_floor = False  # whether rules are made shorter until the score is just above it
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | str | None = None
+    ) -> Self:
         self.check()
         frame = frame_of(X)
         values: NDArray[np.float64] | Values
@@ -58,6 +67,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         else:
             values, targets = self._read(frame, y)
         weights = None
+        if isinstance(sample_weight, str):
+            sample_weight = _column_of(X, sample_weight)
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, np.empty((len(targets), 1)), ensure_non_negative=True
@@ -209,8 +220,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
 class WeightedClassifier(RuleClassifier):
     """One whose rows may have weights."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn rules for labels y.
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Learn rules for labels y. Rows may have weights: an array, or a column of X by its name.
 
         X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
         columns may also be categories, text and times. Of a frame with such columns, identifiers
@@ -255,6 +266,15 @@ def frame_of(X: object) -> Frame | None:
     if not isinstance(wrapped, nw.DataFrame):
         return None
     return None if all(map(_is_numeric, wrapped.iter_columns())) else from_object(X)
+
+
+def _column_of(X: object, name: str) -> ArrayLike:
+    """What each row counts, by a column of the table."""
+    known = [str(each) for each in getattr(X, "column_names", getattr(X, "columns", ()))]
+    if name not in known:
+        raise no_such_column(name, known, "X")
+    found, _ = weights_of(from_object(X).columns[name], name)
+    return np.ldexp(found.whole.astype(np.float64), found.unit)
 
 
 def _is_numeric(series: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stair.estimators.base import WeightedClassifier
-from stair.export.text import missed_in_words
+from stair.export.wished import missed_in_words
 from stair.learn.method import Learned
 from stair.learn.methods import DistilledMethod
 

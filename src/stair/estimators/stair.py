@@ -64,7 +64,7 @@ class Stair(WeightedClassifier, StairMethod):
 
     engine: str | LargeEngine = "memory"
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None = None) -> Self:
         """Learn rules for labels y.
 
         X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame
 from stair.data.frame import Array
+from stair.data.weights import Weights
 from stair.errors import StairError, spoken
 from stair.evidence.distribution import Distributions
 from stair.evidence.tallies import Tally
@@ -23,7 +24,7 @@ from stair.learn.validation import Check
 from stair.learn.wishes import Outcome
 from stair.rules.agreement import Score, Scores, predicted_labels, score_on
 from stair.rules.alone import Reference
-from stair.rules.counted import Rest, RuleEvidence
+from stair.rules.counted import Rest, RuleEvidence, Weighed
 from stair.rules.groups import Groups
 from stair.rules.objective import reaches
 from stair.rules.reasons import Reasons
@@ -39,6 +40,7 @@ Settings: TypeAlias = Mapping[str, Any]
 class Findings:
     """Rules with their evidence and where they come from.
 
+    Where rows have weights (`weighed`), shares, precision, recall and the score are of weight.
     `score` is the F1 of the outliers (or the accuracy) on the rows that were learned from, and
     `score(new, y)` that on others: y is an array, or the name of a column of the new rows, and is
     read as the labels were in learning; rows without a label are left out. Where there are several
@@ -72,6 +74,7 @@ class Findings:
     outcomes: tuple[Outcome, ...] = ()  # what became of wishes beside a floor on F1
     costly_length: int | None = None  # with what columns cost, where somebody said so
     exceptions: tuple[RuleEvidence, ...] = ()  # what each exception takes from the rules
+    weighed: Weighed | None = None  # all rules together by weight, where rows have some
     _values: Values = field(default_factory=lambda: Values({}, 0), repr=False)
     _rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
     _data: object = field(default=None, repr=False)
@@ -80,6 +83,7 @@ class Findings:
     )
     _outliers: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
     _codes: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+    _weights: Weights | None = field(default=None, repr=False)
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
     _groups: Groups | None = field(default=None, repr=False)  # the rows by what covers them
     _reference: Reference | None = field(default=None, repr=False)  # made when it is asked for
@@ -118,6 +122,11 @@ class Findings:
         return "F1" if self.rules.positive is not None or self.kinds else "accuracy"
 
     @property
+    def of_weight(self) -> str:
+        """What shares are of, where rows have weights; else nothing."""
+        return "" if self.weighed is None else f"of the {self.weighed.name}"
+
+    @property
     def n_outliers(self) -> int:
         """Rows of the outlier class, or of all kinds of outlier; 0 where there is none."""
         if self.kinds:
@@ -129,14 +138,29 @@ class Findings:
     @property
     def recall(self) -> float:
         """Of all outliers, the part that the rules find; NaN where there are several classes."""
-        if self.rules.positive is None:
-            return math.nan
-        return 1 - self.unexplained / self.n_outliers
+        return self.recall_of_rows if self.weighed is None else self.weighed.recall
 
     @property
     def precision(self) -> float:
         """Of the rows that the rules call outliers, the part that are some; NaN where there are
         several classes, or none is called so."""
+        return self.precision_of_rows if self.weighed is None else self.weighed.precision
+
+    @property
+    def score_of_rows(self) -> float:
+        """The score where all rows count alike."""
+        return self.score if self.weighed is None else self.weighed.score_of_rows
+
+    @property
+    def recall_of_rows(self) -> float:
+        """The recall where all rows count alike."""
+        if self.rules.positive is None:
+            return math.nan
+        return 1 - self.unexplained / self.n_outliers
+
+    @property
+    def precision_of_rows(self) -> float:
+        """The precision where all rows count alike."""
         if self.rules.positive is None or self.rules.routing:
             return math.nan
         called = self.n_rows - self.rest.rows  # distilled rules may overlap, others do not

@@ -130,7 +130,7 @@ def facts_of(summary: Findings) -> dict[str, object]:
     """What a rules file says of rules beside themselves."""
     return {
         "method": summary.method,
-        "score": summary.score,
+        "score": summary.score_of_rows,
         "score_name": summary.score_name,
         "floor": summary.min_score,
         "total_length": summary.rules.total_length,
@@ -141,6 +141,7 @@ def facts_of(summary: Findings) -> dict[str, object]:
         "bounds": summary.rules.n_bounds,
         "held_out": list(summary.held_out),
         **_holding(summary),
+        **_wished(summary),
         **_labels(summary),
         "left_out": dict(summary.left_out),
         "settings": dict(summary.settings),
@@ -170,10 +171,31 @@ def _holding(summary: Findings) -> dict[str, object]:
     return found
 
 
+def _wished(summary: Findings) -> dict[str, object]:
+    """What became of wishes, and what the rules come to by weight; all else is of rows."""
+    found: dict[str, object] = {}
+    if summary.outcomes:
+        found["wishes"] = [
+            {"name": each.name, "asked": each.asked, "met": each.is_met,
+             "got": None if math.isnan(each.got) else each.got}
+            for each in summary.outcomes
+        ]  # fmt: skip
+    if summary.costly_length is not None:
+        found["length_with_costs"] = summary.costly_length
+    weighed = summary.weighed
+    if weighed is not None:
+        figures = {"total": weighed.total, "outliers": weighed.outliers, "alerts": weighed.alerts,
+                   "hits": weighed.hits, "precision": weighed.precision, "recall": weighed.recall,
+                   "score": float(summary.score)}  # fmt: skip
+        known = {name: value for name, value in figures.items() if math.isfinite(value)}
+        found["weights"] = {"name": weighed.name, **known}
+    return found
+
+
 def _labels(summary: Findings) -> dict[str, object]:
     """How all rules together did, and what the values of the label mean: to judge them again."""
     found: dict[str, object] = {}
-    precision, recall = summary.precision, summary.recall
+    precision, recall = summary.precision_of_rows, summary.recall_of_rows
     if math.isfinite(precision) and math.isfinite(recall):
         found |= {"precision": precision, "recall": recall}
     if summary.codebook is not None:

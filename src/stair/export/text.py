@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stair.errors import option, spoken, visible
+from stair.export.wished import missed_in_words, wished_in_words
 from stair.learn.identifiers import A_KEY
 from stair.learn.kinds import FEWEST, Kind
 from stair.rules.clauses import clause_in_words, side_by_side
@@ -19,7 +20,6 @@ from stair.rules.figures import score_in_words as score_in_words
 
 if TYPE_CHECKING:
     from stair.evidence.findings import Findings
-    from stair.learn.wishes import Outcome
     from stair.rules.counted import RuleEvidence
 
 _ALL: Final = option("every_rule", True)
@@ -124,11 +124,12 @@ def _of_rules(summary: Findings, every_rule: bool) -> list[Section]:
     more = inliers[len(shown) :]
     n_more = sum(e.rows for _, e in more)
     remark = [f"    … {len(more)} more inlier rules for {n_more:,} rows ({_ALL})"] if more else []
+    of_outliers, of_inliers = (summary.of_weight or each for each in ("of outliers", "of inliers"))
     if not inliers:
-        return [("Outliers are rows where …", "of outliers", [*rows(outliers), *otherwise], [])]
+        return [("Outliers are rows where …", of_outliers, [*rows(outliers), *otherwise], [])]
     return [
-        ("Outliers are rows where …", "of outliers", rows(outliers), []),
-        ("Inliers are rows where …", "of inliers", rows(shown), remark),
+        ("Outliers are rows where …", of_outliers, rows(outliers), []),
+        ("Inliers are rows where …", of_inliers, rows(shown), remark),
     ]
 
 
@@ -176,7 +177,7 @@ def _row(number: str, evidence: RuleEvidence, is_falling: bool) -> Row:
 def floor_message(summary: Findings) -> str:
     """What is said of a floor that was not reached."""
     if summary.outcomes:
-        return missed_in_words(summary.outcomes)
+        return missed_in_words(summary.outcomes, summary.of_weight)
     longest = summary.settings.get("max_rule_length", 10)
     most = summary.settings.get("max_total_length")
     limits = f"at most {longest} attribute{'s' * (longest != 1)}"
@@ -343,14 +344,15 @@ def further_in_words(summary: Findings) -> list[str]:
     more = summary.further
     if more is None or not summary.floor_reached:
         return []
-    total = summary.n_outliers
+    total = summary.n_outliers if summary.weighed is None else summary.weighed.outliers
     kind = f"{more.rule.label}: " if summary.kinds else ""
     floor = math.floor(more.score * 100) / 100
     floor -= 0.01 * (floor >= more.score)
     again = f"; {option('min_score', round(floor, 2))}" if floor > summary.min_score else ""
+    of_weight = f" {summary.of_weight}" if summary.of_weight else ""
     return [
-        f"One more rule, length {more.rule.length}, would explain {percent(more.outliers / total)} "
-        f"more: {kind}{more.rule.in_words()}{spoken(again)}."
+        f"One more rule, length {more.rule.length}, would explain {percent(more.outliers / total)}"
+        f"{of_weight} more: {kind}{more.rule.in_words()}{spoken(again)}."
     ]
 
 
@@ -391,13 +393,18 @@ def certificate_in_words(summary: Findings) -> list[str]:
             else f"No choice among {looked_at} is shorter than {certificate.bound}."
         )
     if certificate.most and not certificate.bound:
-        explained = summary.n_outliers - summary.unexplained
+        explained: float = summary.n_outliers - summary.unexplained
         looked_at = f"{certificate.n_candidates:,} candidate rules"
+        total: float = summary.n_outliers
+        what = "the outliers"
+        if summary.weighed is not None:
+            explained, total = summary.weighed.hits, summary.weighed.outliers
+            what = f"the {summary.weighed.name} of outliers"
         lines.append(
             f"No choice among {looked_at} explains more within these budgets."
             if certificate.most <= explained
             else f"No choice among {looked_at} explains more than "
-            f"{percent(certificate.most / summary.n_outliers)} of the outliers."
+            f"{percent(certificate.most / total)} of {what}."
         )
     if certificate.relaxed and summary.floor_reached and summary.evidence:
         n_outliers = min(each.hits for each in summary.evidence)
@@ -414,6 +421,8 @@ def figures_in_words(summary: Findings) -> str:
     n = len(rules)
     asked = f"asked for more than {floor_in_words(summary.min_score)}"
     score = f"{summary.score_name} {score_in_words(summary.score, summary.min_score)}"
+    if summary.of_weight:
+        score += f" {summary.of_weight}"
     if not summary.outcomes:
         score += f" ({asked})"
     if summary.kinds:
@@ -429,67 +438,10 @@ def figures_in_words(summary: Findings) -> str:
     return f"{n} rule{'s' * (n != 1)}, {length}, {bounds}, {score}"
 
 
-def missed_in_words(outcomes: Iterable[Outcome]) -> str:
-    """What is said of wishes that could not be had."""
-    gave_way = [_missed_in_words(each) for each in outcomes if not each.is_met]
-    return f"not all that was wished can be had together: {'; '.join(gave_way)}"
-
-
-def wishes_in_words(summary: Findings) -> list[str]:
-    """What became of wishes: those that were had, and those that gave way."""
-    had = [_had_in_words(each) for each in summary.outcomes if each.is_met]
-    missed = [_missed_in_words(each) for each in summary.outcomes if not each.is_met]
-    lines = [f"As wished: {', '.join(had)}."] if had else []
-    return lines + ([f"Not as wished: {'; '.join(missed)}."] if missed else [])
-
-
-def _had_in_words(outcome: Outcome) -> str:
-    what, got, asked, way = _outcome_in_words(outcome)
-    return f"{what.format(got)} ({way} {asked})"
-
-
-def _missed_in_words(outcome: Outcome) -> str:
-    """What gives way, and by how much."""
-    what, got, asked, way = _outcome_in_words(outcome)
-    if math.isnan(outcome.got):
-        return f"no rule, and so nothing of {what.format('').strip()} ({way} {asked})"
-    return f"{what.format(got)} in place of {way} {asked}"
-
-
-def _outcome_in_words(outcome: Outcome) -> tuple[str, str, str, str]:
-    """What it is about with room for the figure, the figure, what was asked, and in which way."""
-    name, asked, got = outcome.name, outcome.asked, outcome.got
-    if name == "min_score":
-        figure = score_in_words(got, asked)
-        return f"F{outcome.beta:g} {{}}", figure, floor_in_words(asked), "more than"
-    if name == "max_alerts":
-        if asked < 1:  # a share
-            return "{} of rows alerted", _near(got, asked), _near(asked, asked), "at most"
-        return "{} alerts", f"{got:,}", f"{asked:,}", "at most"
-    if name == "max_total_length":
-        return "total length {}", f"{got:,}", f"{asked:,}", "at most"
-    if name == "max_rules":
-        return "{} " + ("rule" if got == 1 else "rules"), f"{got:,}", f"{asked:,}", "at most"
-    what = {"min_precision": "{} of alerts right", "min_recall": "{} of outliers explained",
-            "min_rule_precision": "{} right in the weakest rule"}[name]  # fmt: skip
-    return what, _near(got, asked), _near(asked, asked), "at least"
-
-
-def _near(share: float, edge: float) -> str:
-    """A share with as many digits as it takes to see on which side of the edge it is."""
-    for digits in range(6):
-        text, other = (f"{each:.{digits}%}" for each in (share, edge))
-        if (text == other) == (share == edge) and (
-            share != edge or math.isclose(float(text[:-1]), 100 * share, abs_tol=1e-9)
-        ):
-            return text
-    return f"{share:.6%}"
-
-
 def _closing(summary: Findings, width: int, paint: Paint) -> list[str]:
     rules = summary.rules
     method = f"{METHOD_NAMES[summary.method]}{spoken(OTHERS.get(summary.method, ''))}"
-    lines = [f"{figures_in_words(summary)}. {method}.", *wishes_in_words(summary)]
+    lines = [f"{figures_in_words(summary)}. {method}.", *wished_in_words(summary)]
     lines += kinds_in_words(summary)
     lines += check_in_words(summary)
     lines += [f"Look twice: {suspect}." for suspect in summary.suspects]

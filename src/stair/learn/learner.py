@@ -43,7 +43,7 @@ class Learner:
         codes: NDArray[np.int32],
         weights: NDArray[np.int64] | None = None,
     ) -> Learned:
-        """Weights, which are for distilled rules alone, say how many rows each row stands for."""
+        """Weights say how many rows each row stands for, or how much it counts."""
         negative = self.labels.negative
         if self.method.has_kinds and negative is not None:
             return self._kinds(values, codes, negative, weights)
@@ -136,6 +136,7 @@ def check_rules(
     values: Values,
     codes: NDArray[np.int32],
     validate: int | None,
+    weights: NDArray[np.int64] | None = None,
 ) -> Check | str:
     """What the same way of learning scores on rows kept aside, or why that was not looked at.
 
@@ -175,7 +176,8 @@ def check_rules(
     tell = _Always(learn.say, "")
 
     def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:
-        rules = replace(learn, say=tell)(values.take(train), codes[train]).rules
+        own = None if weights is None else weights[train]
+        rules = replace(learn, say=tell)(values.take(train), codes[train], own).rules
         return lambda test: predicted_classes(rules, values.take(test))
 
     def say(number: int) -> object:
@@ -193,4 +195,4 @@ def check_rules(
     right = [covered[:, k] & (codes == place) for k, place in enumerate(own)]
     places = [rules.classes.index(kind.label) for kind in learned.kinds]
     predicted = classes_of(rules, first_covering(covered))
-    return check_of(*found, codes, predicted, labels.positive, right, own, places)
+    return check_of(*found, codes, predicted, labels.positive, right, own, places, counts=weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from stair.evidence.charts import Chart
@@ -57,10 +56,7 @@ class RuleView:
     examples: Examples | None
     taken: int  # rows that it covers and an earlier rule decides, of several kinds of outlier
     found_again: float | None  # by rules learned without its rows, where it falls apart
-
-    @property
-    def precision(self) -> float:
-        return self.hits / self.rows if self.rows else math.nan
+    precision: float  # of weight where rows have some, as the share
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Rest:
 
     label: str
     rows: int
-    hits: int
+    precision: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +173,10 @@ class Report:
     exceptions: tuple[ExceptionView, ...]
     frontier: tuple[tuple[int, float], ...]  # total length and score
     chosen: tuple[int, float] | None  # where the rules are on the frontier
+    of_weight: str  # what shares are of, where rows have weights; else nothing
+    explained: float  # of the outliers, by weight where there are weights; NaN where there are none
+    costly_length: int | None  # with what columns cost, where somebody said so
+    has_wishes: bool  # beside the floor on the score
 
     @property
     def finds_outliers(self) -> bool:

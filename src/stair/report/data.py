@@ -114,7 +114,11 @@ def report_of(summary: Findings, examples: int = 0) -> Report:
         left_out=tuple(summary.left_out.items())[:MOST_LISTED],
         n_left_out=len(summary.left_out),
         notes=(*untold_in_words(summary), *summary.notes)[:MOST_LISTED],
-        settings=tuple((k, "–" if v is None else str(v)) for k, v in summary.settings.items()),
+        settings=tuple(
+            (k, "–" if v is None else str(v))
+            for k, v in summary.settings.items()
+            if k != "column_wishes"  # which is said in words
+        ),
         versions=tuple(summary.versions.items()),
         n_bounds=rules.n_bounds,
         remarks=remarks_of(summary),
@@ -128,6 +132,10 @@ def report_of(summary: Findings, examples: int = 0) -> Report:
         ),
         frontier=summary.frontier,
         chosen=on_the_frontier(summary),
+        of_weight=summary.of_weight,
+        explained=summary.recall,
+        costly_length=summary.costly_length,
+        has_wishes=bool(summary.outcomes),
     )
 
 
@@ -251,6 +259,7 @@ class Views:
             found_again=summary.check.found_again[number]
             if summary.check and number + 1 in self.falling
             else None,
+            precision=evidence.precision,
         )
 
 
@@ -354,7 +363,7 @@ def _missed(summary: Findings, coverage: Coverage) -> Missed | None:
 def _rest(summary: Findings) -> Rest | None:
     rest = summary.rest
     name = summary.rules.label_name(summary.rules.default)
-    return Rest(name, rest.rows, rest.hits) if rest.rows else None
+    return Rest(name, rest.rows, rest.precision) if rest.rows else None
 
 
 def _partitions(rules: RuleSet, places: _Places, positive: int | None) -> tuple[PartitionView, ...]:

@@ -14,6 +14,7 @@ from stair.export.text import (
     further_in_words,
     kinds_in_words,
 )
+from stair.export.wished import wished_in_words
 
 Point: TypeAlias = tuple[int, float]  # total length and score
 Points: TypeAlias = Sequence[Point]
@@ -30,12 +31,13 @@ class Remarks:
     missed_kinds: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
     further: str = ""
+    wished: tuple[str, ...] = ()  # under which wishes they were learned, and what became of these
 
     @property
     def lines(self) -> tuple[str, ...]:
         """All of them, one after the other."""
         looked = (f"Look twice: {suspect}" for suspect in self.suspects)
-        found = (*self.missed_kinds, self.holds, self.falling, *looked, self.further)
+        found = (*self.wished, *self.missed_kinds, self.holds, self.falling, *looked, self.further)
         return tuple(line for line in found if line)
 
 
@@ -49,6 +51,7 @@ def remarks_of(summary: Findings) -> Remarks:
         missed_kinds=tuple(kinds_in_words(summary)),
         suspects=tuple(f"{suspect[:1].upper()}{suspect[1:]}." for suspect in summary.suspects),
         further=" ".join(further_in_words(summary)),
+        wished=tuple(wished_in_words(summary)),
     )
 
 

@@ -50,6 +50,8 @@ def headline(report: Report) -> str:
     short = "short " if report.longest <= SHORT else ""
     verb = "explains" if n == 1 else "explain"
     them = "it" if report.n_outliers == 1 else f"{percent(explained / report.n_outliers)} of them"
+    if report.of_weight:
+        them += f" and {percent(report.explained)} {report.of_weight}"
     return f"{opening}; {counted(n, f'{short}rule', spelled=True)} {verb} {them}"
 
 
@@ -58,7 +60,11 @@ def score(report: Report) -> str:
 
 
 def floor(report: Report) -> str:
-    return f"asked for more than {floor_in_words(report.min_score)}"
+    """What stands below the score."""
+    if report.has_wishes:
+        return report.of_weight or "wishes are below"
+    of_weight = f"{report.of_weight}, " if report.of_weight else ""
+    return f"{of_weight}asked for more than {floor_in_words(report.min_score)}"
 
 
 def kinds_above(report: Report) -> tuple[str, str]:
@@ -123,6 +129,8 @@ def other_rules(report: Report) -> str:
 
 def length_aside(report: Report) -> str:
     bounds = counted(report.n_bounds, "bound")
+    if report.costly_length is not None:
+        return f"{report.costly_length:,} with what columns cost; {bounds}"
     if report.n_rules > report.n_outlier_rules:
         return f"{report.outlier_length:,} in the outlier rules; {bounds} in all"
     mean = report.total_length / report.n_rules if report.n_rules else 0.0

@@ -28,6 +28,7 @@ from stair.review.log import NOBODY, Event
 from stair.review.revision import Group, Now
 from stair.review.session import Review
 from stair.review.setup import columns_of, number, wanted_of, whole
+from stair.review.wishing import wishes_of
 from stair.rules.clauses import Clause
 
 WHO: Final = "stair-who"  # the cookie that tells one browser from another
@@ -364,14 +365,19 @@ class _Page:
         return _html(pages.tune(self.desk, review, now))
 
     def learn(self, request: Request, form: Form) -> Response:
+        review = self._open()
+        present = review.now()
+        wished = wishes_of(form, {} if present is None else present.revision.settings)
         changes: dict[str, object] = {}
         if form.get("method", ""):
             changes["method"] = form.get("method", "")
-        if form.get("floor", ""):
+        if form.get("wishes", "") and not form.get("floored", ""):
+            changes["min_score"] = 0.0
+        elif form.get("floor", ""):
             changes["min_score"] = number(form.get("floor", ""), "floor")
         if form.get("longest", ""):
             changes["max_rule_length"] = whole(form.get("longest", ""), "longest rule")
-        return self._job(self.desk.learn(_who(request), changes))
+        return self._job(self.desk.learn(_who(request), changes | wished))
 
     def relearn(self, request: Request, _form: Form) -> Response:
         _, now = self._review()

@@ -7,8 +7,15 @@ from typing import Annotated
 
 import typer
 
-from stair.flags import ColumnFlags, MethodFlags, TableFlags, VerdictFlags, in_groups
-from stair.gate import DASH, check_files, say
+from stair.flags import (
+    ColumnFlags,
+    MethodFlags,
+    TableFlags,
+    VerdictFlags,
+    WishFlags,
+    in_groups,
+)
+from stair.gate import DASH, check_files, say, to_read
 
 _PAGE = "Page"
 
@@ -17,6 +24,7 @@ _PAGE = "Page"
 def review(
     said: VerdictFlags,
     learning: MethodFlags,
+    wished: WishFlags,
     columns: ColumnFlags,
     database: TableFlags,
     files: Annotated[
@@ -58,6 +66,8 @@ def review(
     """Judge rules in place of rows, on a page of this machine."""
     from stair.data.packages import optional
     from stair.errors import StairError
+    from stair.learn.methods import method_of
+    from stair.learn.wishes_file import column_wishes
 
     for name in ("starlette", "uvicorn", "duckdb", "pyarrow"):
         if optional(name) is None:
@@ -80,14 +90,19 @@ def review(
             raise StairError(f"there is no file {path}")
     if len(given) == 1 and given[0].suffix == ".json":
         raise StairError(f"{given[0].name} are rules; give the table after them")
-    check_files(given, [(db, "review")])
+    check_files([*given, wished.columns], [(db, "review")])
+    about = column_wishes(wished.of_columns, wished.columns and to_read(wished.columns))
+    wishes = {**wished.settings, **about}
+    learned = learning.given
+    if wishes and learning.min_score is None and learning.method == "distilled":
+        learned["min_score"] = method_of("distilled", **wishes).floor
     desk = Desk(None if given else Folder(folder), db)
     wanted = None
     if given:
         lists = {"include": tuple(columns.include or ()), "exclude": tuple(columns.exclude or ())}
         wanted = Wanted(
             given[-1], rules=given[0] if len(given) == 2 else None,
-            **(said.given | learning.given | columns.given | database.given | lists),
+            **(said.given | learned | columns.given | database.given | lists), wishes=wishes,
         ).check()  # fmt: skip
     serve(
         desk, host=host, port=port, token=token, most_upload=max_upload * 1_000_000,

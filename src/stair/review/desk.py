@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from stair.data.zones import zone_named
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, load
 from stair.intake import Columns, Given, Statement, take_in
+from stair.learn.method import UNSPOKEN
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
 from stair.review.identity import fingerprint_of_table
@@ -53,6 +54,8 @@ class Wanted:
     method: str = "distilled"
     min_score: float = 0.8
     max_rule_length: int = 10
+    weights: str | None = None
+    wishes: Mapping[str, Any] = field(default_factory=dict)  # beside the floor on F1
 
     @property
     def has_verdict(self) -> bool:
@@ -66,6 +69,8 @@ class Wanted:
             "max_rule_length": self.max_rule_length,
             "time_windows": self.time_windows,
             "random_state": self.seed,
+            **({} if self.weights is None else {"weights": self.weights}),
+            **self.wishes,
         }
 
     @property
@@ -75,13 +80,15 @@ class Wanted:
         del found["file"]
         found["rules"] = None if self.rules is None else self.rules.name
         found["include"], found["exclude"] = list(self.include), list(self.exclude)
-        if self.negative is None:  # reviews that began before there was one go on
-            del found["negative"]
+        for name in ("negative", "weights", "wishes"):  # reviews that began before these go on
+            if not found[name]:
+                del found[name]
         return found
 
     def check(self) -> Wanted:
         own = settings_of(self.method)
-        method_of(self.method, **{n: value for n, value in self.settings.items() if n in own})
+        given = {n: value for n, value in self.settings.items() if n in own}
+        method_of(self.method, **given, **{n: v for n, v in self.wishes.items() if n not in own})
         if self.time_zone is not None:
             zone_named(self.time_zone)  # what is none is refused before anything is read
         if self.rules is None and not self.has_verdict:
@@ -91,6 +98,11 @@ class Wanted:
                 f"{option('detector')} NAME (or saved rules before the file)"
             )
         return self
+
+
+def spoken_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without wishes that nobody has."""
+    return {n: v for n, v in settings.items() if n not in UNSPOKEN or v != UNSPOKEN[n]}
 
 
 @dataclass(eq=False)
@@ -122,10 +134,11 @@ class Desk:
             raise StairError("nothing is open; choose a file first")
         now = review.now()
         present = {} if now is None else dict(now.revision.settings)
-        settings = {**wanted.settings, **present, **changes}
+        settings = spoken_of({**wanted.settings, **present, **changes})
         replace(
             wanted, method=str(settings["method"]), min_score=float(settings["min_score"]),
             max_rule_length=int(settings["max_rule_length"]),
+            wishes={name: settings[name] for name in UNSPOKEN if name in settings},
         ).check()  # fmt: skip
 
         def work(say: Say) -> None:
@@ -177,7 +190,7 @@ def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
     source = Source(frame, None, None, wanted.file.name, wanted.time_parts, wanted.time_zone)
     statement = Statement(
         labels, wanted.score, wanted.contamination, wanted.detector, wanted.positive,
-        wanted.negative, has_kinds, wanted.seed,
+        wanted.negative, has_kinds, wanted.seed, wanted.weights,
     )  # fmt: skip
     chosen = Columns(wanted.include or None, wanted.exclude, kinds or None)
     given = take_in(source, statement, chosen, say)

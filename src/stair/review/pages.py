@@ -27,6 +27,7 @@ from stair.review.judged import WORDS, are_outliers, normal_of
 from stair.review.revision import Frontier, Group, Now, Revision
 from stair.review.rows import Page
 from stair.review.session import Review, called_wrong
+from stair.review.wishing import wish_form
 from stair.summary import Summary
 from stair.verdict.detectors import names as detector_names
 
@@ -346,6 +347,7 @@ def tune(desk: Desk, review: Review, now: Now) -> str:
         headline=now.revision.headline,
         told=now.revision.told,
         has_verdict=review.has_verdict,
+        wishes=wish_form(review.given, settings),
         frontier=frontier(review, now),
         is_busy=desk.jobs.is_busy,
     )
@@ -356,7 +358,7 @@ def frontier(review: Review, now: Now) -> dict[str, object] | None:
     tried, else as the present rules are taken one by one."""
     found: Frontier | None = review.frontier
     summary = now.revision.summary
-    floor = None if summary.kinds else summary.min_score
+    floor = None if summary.kinds or not summary.min_score else summary.min_score
     if found is None:
         if len(summary.frontier) < 2 or not now.revision.has_verdict:
             return None

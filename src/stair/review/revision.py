@@ -18,6 +18,7 @@ from stair.export.text import (
     routed_and_assigned,
     score_in_words,
 )
+from stair.export.wished import missed_in_words
 from stair.intake import Given
 from stair.learn.kinds import Kind
 from stair.report.content import RuleView
@@ -85,6 +86,11 @@ class Revision:
         return normal_of(self.given.verdict) is not None
 
     @property
+    def of_weight(self) -> str:
+        """What shares are of, where rows have weights; else nothing."""
+        return self.summary.of_weight
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         return self.summary.kinds
 
@@ -119,8 +125,12 @@ class Revision:
         if rules.routing:
             routed, assigned = routed_and_assigned(summary)
             text += f" (routed {routed}, assigned {assigned})"
+        if summary.of_weight:
+            text += f" {summary.of_weight}"
         if summary.floor_reached:
             return text
+        if summary.outcomes:
+            return f"{text}: {missed_in_words(summary.outcomes, summary.of_weight)}"
         return f"{text}: the floor of {floor_in_words(summary.min_score)} is not reached"
 
     @cached_property

@@ -47,7 +47,7 @@ from stair.rules.clauses import Clause
 from stair.rules.counted import count
 from stair.rules.match import first_covering
 from stair.rules.rule_set import Rule, RuleSet
-from stair.summary import Summary, summary_of
+from stair.summary import Summary, summary_of, whole_weights
 
 KEPT_IN_MEMORY: Final = 3  # rule sets that an undo finds again without counting
 CHANGED: Final = "a rule was changed by hand"  # so nobody knows if the rules hold
@@ -329,8 +329,8 @@ class Review:
         given = self._relabelled(learned_from)
         _check_classes(given)
         learn = learner(given, settings, say)
-        learned = learn(given.values, given.codes)
-        check = check_rules(learn, learned, given.values, given.codes, None)
+        learned = learn(given.values, given.codes, whole := whole_weights(given))
+        check = check_rules(learn, learned, given.values, given.codes, None, whole)
         say("counting")
         summary = summary_of(given, learned, {**settings, **learn.method.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
@@ -520,7 +520,7 @@ class Review:
         for number, floor in enumerate(FLOORS, start=1):
             say(f"length against score: floor {floor:.2f}, {number} of {len(FLOORS)}")
             learn = learner(given, {**settings, "min_score": floor, "effort": "fast"}, say)
-            learned = learn(given.values, given.codes)
+            learned = learn(given.values, given.codes, whole_weights(given))
             summary = summary_of(given, learned, learn.method.settings)
             points.append((floor, summary.rules.total_length, summary.score))
             is_whole = number == len(FLOORS)

@@ -27,7 +27,8 @@ Counts: TypeAlias = NDArray[np.int64]  # a row for each rule or clause, a column
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of the rows that are said to be of a class, those that are; and all that there are."""
+    """Of the rows that are said to be of a class, those that are; and all that there are. They may
+    be weighed in place of counted."""
 
     rows: int
     hits: int
@@ -57,7 +58,8 @@ class ClauseEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RuleEvidence:
-    """What speaks for one rule, counted on all rows."""
+    """What speaks for one rule, counted on all rows. `rows` and `hits` are rows; where rows have
+    weights, the share and the precision are of weight."""
 
     rule: Rule
     rows: int
@@ -65,22 +67,58 @@ class RuleEvidence:
     share: float  # of all rows with that label
     alone: int  # rows with that label that no other rule covers
     clauses: tuple[ClauseEvidence, ...]
+    weighed: Figures | None = None  # by weight
 
     @property
     def precision(self) -> float:
+        if self.weighed is not None:
+            return self.weighed.precision
         return self.hits / self.rows if self.rows else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The rows that no rule covers, which get the default label."""
+    """The rows that no rule covers, which get the default label; the precision is of weight where
+    rows have some."""
 
     rows: int
     hits: int  # those that have that label
+    weighed: Figures | None = None
 
     @property
     def precision(self) -> float:
+        if self.weighed is not None:
+            return self.weighed.precision
         return self.hits / self.rows if self.rows else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """All rules together by the weight of rows, which has this name; NaN where there is no class
+    of outliers."""
+
+    name: str
+    total: float  # of all rows
+    outliers: float
+    alerts: float  # of the rows that rules call outliers
+    hits: float
+    score_of_rows: float
+
+    @property
+    def precision(self) -> float:
+        return self.hits / self.alerts if self.alerts else math.nan
+
+    @property
+    def recall(self) -> float:
+        return self.hits / self.outliers if self.outliers else math.nan
+
+
+def by_weight(evidence: Sequence[RuleEvidence], heavy: Counted) -> tuple[RuleEvidence, ...]:
+    """What speaks for rules, with their weights."""
+    return tuple(
+        replace(each, weighed=figures, share=figures.recall)
+        for each, figures in zip(evidence, heavy.of_rules, strict=True)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,6 +80,11 @@ def learn_large(
     data = source.data
     label = _label_of(statement, engine)
     _check_work(engine, method, data)
+    if statement.weights is not None:
+        raise StairError(
+            f"{option('weights')} is for rows in memory; leave it out, or "
+            f"{option('engine', engine.name)}"
+        )
     if method.wish_of_one:
         raise StairError(
             f"{method.wish_of_one} is for rows in memory; leave the wish out, or "

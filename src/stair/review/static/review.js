@@ -124,6 +124,7 @@
     if (event.target.closest("[data-begin]")) step(1);
     const floor = event.target.closest("[data-floor]");
     if (floor) {
+      byId("floored").checked = true;
       byId("floor").value = floor.dataset.floor;
       byId("floor").dispatchEvent(new Event("input", { bubbles: true }));
       byId("floor").dispatchEvent(new Event("change", { bubbles: true }));

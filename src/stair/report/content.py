@@ -65,7 +65,8 @@ class Rest:
 
     label: str
     rows: int
-    precision: float
+    hits: int
+    precision: float  # of weight where rows have some
 
 
 @dataclass(frozen=True, slots=True)

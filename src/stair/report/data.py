@@ -363,7 +363,7 @@ def _missed(summary: Findings, coverage: Coverage) -> Missed | None:
 def _rest(summary: Findings) -> Rest | None:
     rest = summary.rest
     name = summary.rules.label_name(summary.rules.default)
-    return Rest(name, rest.rows, rest.precision) if rest.rows else None
+    return Rest(name, rest.rows, rest.hits, rest.precision) if rest.rows else None
 
 
 def _partitions(rules: RuleSet, places: _Places, positive: int | None) -> tuple[PartitionView, ...]:

@@ -55,7 +55,7 @@ class Wanted:
     min_score: float = 0.8
     max_rule_length: int = 10
     weights: str | None = None
-    wishes: Mapping[str, Any] = field(default_factory=dict)  # beside the floor on F1
+    wishes: Mapping[str, object] = field(default_factory=dict)  # beside the floor on F1
 
     @property
     def has_verdict(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from stair.errors import StairError
 from stair.intake import Given
@@ -74,12 +74,12 @@ def wish_form(given: Given, settings: Document) -> WishForm:
     )
 
 
-def wishes_of(form: Form, settings: Document) -> dict[str, Any]:
+def wishes_of(form: Form, settings: Document) -> dict[str, object]:
     """The settings that a filled form asks for: nothing where it has no wishes. What a column's
     menu does not show, as its group, stays."""
     if not form.get("wishes", ""):
         return {}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, words in IN_PERCENT.items():
         text = form.get(name, "").strip().removesuffix("%")
         found[name] = number(text, words) / 100 if text else None
@@ -99,7 +99,7 @@ def wishes_of(form: Form, settings: Document) -> dict[str, Any]:
     return found
 
 
-def _columns_of(form: Form, settings: Document) -> dict[str, dict[str, Any]]:
+def _columns_of(form: Form, settings: Document) -> dict[str, dict[str, object]]:
     known = {n: w.given for n, w in column_wishes_of(settings.get("column_wishes")).items()}
     names, costs = form.getlist("column"), form.getlist("cost")
     directions, never = form.getlist("direction"), set(form.getlist("never"))
@@ -119,13 +119,13 @@ def _columns_of(form: Form, settings: Document) -> dict[str, dict[str, Any]]:
     return known
 
 
-def _percent(share: Any) -> str:
+def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.10g}"
 
 
-def _alerts(alerts: Any) -> str:
-    return f"{100 * alerts:.10g}%" if isinstance(alerts, float) else _text(alerts)
+def _alerts(alerts: float | int | None) -> str:
+    return _text(alerts) if alerts is None or alerts >= 1 else f"{_percent(alerts)}%"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "" if value is None else str(value)

@@ -17,9 +17,11 @@ from stair.cli import app
 # What belongs together; a test holds that every public name is in one of these.
 GROUPS = {
     "One call": ("summarize", "Summary"),
-    "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART"),
+    "Classifiers": ("DistilledStair", "Stair", "LocalStair", "ID3", "CART", "ColumnWish"),
     "Rules": ("RuleSet", "Rule", "Interval", "Among", "Mentions", "Period",
               "Explanation", "load", "Rulebook"),
+    "Rules in use": ("check", "CheckUp", "compare", "Comparison", "update", "Update",
+                     "learn_exceptions"),
     "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
     "Exports, errors": ("export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip

@@ -330,7 +330,9 @@ def _coloured(code: str, language: str) -> str:
 def _code_page(path: str) -> _Body:
     """A file of code, each line with its number and each name with an anchor."""
     text = (ROOT / path).read_text(encoding="utf-8")
-    names = dict(_names(text)) if path.endswith(".py") else {}
+    # Of several definitions, as overloads are, the last one is what the name means.
+    places = {name: line for line, name in _names(text)} if path.endswith(".py") else {}
+    names = {line: name for name, line in places.items()}
     language = COLOURS.get(path.rpartition(".")[2], "text")
     lines = []
     for number, line in enumerate(_coloured(text, language).rstrip("\n").split("\n"), start=1):

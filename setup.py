@@ -11,7 +11,12 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-KERNELS = ("stair.engines._count", "stair.engines._route", "stair.learn.distill._boxes")
+KERNELS = (
+    "stair.engines._count",
+    "stair.engines._route",
+    "stair.learn.distill._boxes",
+    "stair.rules._match",
+)
 # Fused multiply-add would round differently from numpy, and the twins must agree to the bit.
 FLAGS = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off"]
 # A free-threaded Python has no such lasting part yet.

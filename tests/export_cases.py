@@ -139,7 +139,8 @@ def cases(
 
 def as_older(document: dict[str, Any], version: int) -> dict[str, Any]:
     """A rules file as a stair of that version would have written it, but for the fields' types."""
-    found = {**document, "version": version}
+    found = {name: each for name, each in document.items() if name != "usual"}
+    found["version"] = version
     new = ("id", "status", "owner", "note", "since", "until", "evidence")
     found["rules"] = [{k: v for k, v in rule.items() if k not in new} for rule in found["rules"]]
     if version < 2:

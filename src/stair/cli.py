@@ -231,9 +231,14 @@ def apply(
         typer.Option(
             "--output",
             "-o",
-            help="Where to write the rows, as its ending says; - is CSV to standard output.",
+            help="Where to write the rows, as its ending says; - is CSV to standard output, as "
+            "it is for rows from there.",
         ),
     ] = None,
+    reasons: Annotated[
+        bool,
+        typer.Option("--reasons", help="Write why each row is flagged, in words and as JSON, too."),
+    ] = False,
     label: Annotated[
         str | None, typer.Option(help="A column with the truth, to see whether the rules hold.")
     ] = None,
@@ -246,35 +251,32 @@ def apply(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """The label and the matching rule of each row of new data, and how coverage moved."""
+    if output is None and file == gate.DASH:
+        output = gate.DASH  # as filters do
     gate.check_files([rules, file], [(output, "table")])
-    from stair.apply import agreement_table, apply_rules, coverage_table, judge
-    from stair.data import is_many, read, write_with
+    from stair.apply import Given, Truth, agreement_table, apply_to, coverage_table
+    from stair.data import is_many
     from stair.errors import StairError
     from stair.progress import ProgressLine
 
     if label is None and (positive or negative):
         raise StairError("--positive and --negative are about labels; name them with --label")
+    if reasons and output is None:
+        raise StairError("--reasons are written with the rows; name a file with --output")
     if output is not None and is_many(file):
         raise StairError("--output is for the rows of one file; apply the rules to one at a time")
-    source = gate.to_read(file)
-    stages = ("reading", "applying", "writing")[: 2 if output is None else 3]
-    with ProgressLine(quiet=quiet, stages=stages) as progress:
+    truth = None if label is None else Truth(label, positive or None, negative)
+    with ProgressLine(quiet=quiet, stages=("reading", "applying")) as progress:
         saved = _saved(rules)
-        progress(f"reading {source.name}")
-        texts = saved.rules.schema.texts()
-        frame = read(source, table=table, query=query, texts=texts, say=progress)
-        progress("applying the rules")
-        applied = apply_rules(saved, frame)
-        judged = label and judge(saved, frame, label, positive or None, negative)
-        if output is not None:
-            progress(f"writing {output.name}")
-            target = gate.to_write(output, "table")
-            write_with(target, source, frame, applied.columns, table=table, query=query)
+        given = Given(gate.to_read(file), table, query)
+        target = None if output is None else gate.to_write(output, "table")
+        applied = apply_to(saved, given, target, truth=truth, reasons=reasons, say=progress)
     if not quiet:
-        gate.say(coverage_table(saved, applied, frame.source, gate.width()))
-        if judged:
-            gate.say(agreement_table(saved, judged, gate.width()))
-        for note in (*saved.notes, *applied.notes, *(judged.notes if judged else ())):
+        name = str(file) if is_many(file) else given.path.name
+        gate.say(coverage_table(saved, applied, name, gate.width()))
+        if applied.counted is not None and label is not None:
+            gate.say(agreement_table(saved, applied.counted, label, gate.width()))
+        for note in (*saved.notes, *applied.notes):
             gate.say(f" Note: {note}.")
         _tell(output)
 
@@ -361,18 +363,67 @@ def export(
 def explain(
     rules: Rules,
     file: File,
-    row: Annotated[int, typer.Option(help="The row, counted from 1 without the header.")],
+    row: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="A row, counted from 1 without the header; may be repeated. All by default."
+        ),
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(help="A file with numbers of rows, one a line.")
+    ] = None,
+    uncovered: Annotated[
+        bool,
+        typer.Option("--uncovered", help="The outliers, by --label, that no rule covers."),
+    ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that says which rows are outliers: those that no rule covers are "
+            "explained by themselves."
+        ),
+    ] = None,
+    positive: Annotated[
+        list[str] | None, typer.Option(help="The label that means outlier; may be repeated.")
+    ] = None,
+    negative: Annotated[str | None, typer.Option(help="The label that means normal.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write it as JSON; - is standard output.")
+    ] = None,
     table: TableName = None,
     query: Query = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Why one row is, or is not, an outlier by the rules."""
-    gate.check_files([rules, file], [])
-    from stair.apply import explain_row
-    from stair.data import read
+    """Why rows are, or are not, outliers by the rules."""
+    gate.check_files([rules, file, rows], [(json, "json")])
+    from stair.apply import Given, Truth, as_json, explain_rows, row_numbers
+    from stair.data import atomic_write
+    from stair.errors import StairError
+    from stair.progress import ProgressLine
 
-    saved = _saved(rules)
-    frame = read(gate.to_read(file), table=table, query=query, texts=saved.rules.schema.texts())
-    gate.say(explain_row(saved, frame, row))
+    if label is None and (positive or negative or uncovered):
+        raise StairError("--positive, --negative and --uncovered are about labels; name them with "
+                         "--label")  # fmt: skip
+    if rows is not None and row:
+        raise StairError("--row and --rows both say which rows; give one of them")
+    truth = None if label is None else Truth(label, positive or None, negative)
+    asked = row or (None if rows is None else row_numbers(gate.to_read(rows)))
+    with ProgressLine(quiet=quiet, stages=("reading", "explaining")) as progress:
+        saved = _saved(rules)
+        given = Given(gate.to_read(file), table, query)
+        found = explain_rows(saved, given, asked, truth=truth, uncovered=uncovered, say=progress)
+        if json is not None or truth is not None:
+            found = iter(list(found))
+        if json is None:
+            for each in found:
+                gate.say(str(each))
+            return
+        listed = list(found)
+        atomic_write(gate.to_write(json, "json"), as_json(listed, given.path.name))
+    if not quiet:
+        for each in listed:
+            gate.say(str(each))
+        _tell(json)
 
 
 @app.command()

@@ -18,7 +18,8 @@ from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
 from stair.progress import Progress
-from stair.rules.schema import Schema, Values, unread_in_words
+from stair.rules.remarks import unread_in_words
+from stair.rules.schema import Schema, Values
 from stair.verdict.detectors import find
 from stair.verdict.labels import Verdict, labels_from_scores, read_labels
 from stair.verdict.reading import labels_from_detector

@@ -32,7 +32,7 @@ def copied(source: Path, name: str, labels: list[Any] | None = None) -> Path:
     frame = read(source)
     marks = labels or [f"l{i}" for i in range(frame.n_rows)]
     added = {"label": np.array(marks, dtype=object), "rule": np.arange(frame.n_rows)}
-    write_with(source.parent / name, source, frame, added)
+    write_with(source.parent / name, source, [added])
     return source.parent / name
 
 
@@ -243,9 +243,8 @@ def test_databases_become_files_without_a_loss(tmp_path: Path) -> None:
 
 def test_a_file_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
     source = saved(tmp_path, "in.csv", "a,b\n1,2\n3,4\n")
-    frame = read(source)
     for changed in ("a,b\n1,2\n", "a,b\n1,2\n3,4\n5,6\n"):
         source.write_text(changed)
         with pytest.raises(StairError, match=r"in.csv changed while it was read"):
-            write_with(tmp_path / "out.csv", source, frame, {"l": np.arange(2)})
+            write_with(tmp_path / "out.csv", source, [{"l": np.arange(2)}])
     assert [p.name for p in tmp_path.iterdir()] == ["in.csv"]

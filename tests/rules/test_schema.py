@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import stair
 from export_cases import as_older
 from stair import StairError, summarize
-from stair.apply import apply_rules, explain_row
+from stair.apply import apply_rules
 from stair.cli import app
 from stair.data import from_object, read
 from stair.data.decimals import shortest_between
@@ -78,7 +78,7 @@ def test_a_code_learned_as_text_stays_text(
     again = load(rules)
     frame = read(later, texts=again.rules.schema.texts())
     assert [int(v == "outlier") for v in apply_rules(again, frame).labels] == flagged
-    assert "Outlier by rule 1" in explain_row(again, frame, 1)
+    assert "Outlier by rule 1" in again.reasons(frame)[0].words
     done = CliRunner().invoke(app, ["apply", str(rules), str(later), "-o", str(tmp_path / "o.csv")])
     assert done.exit_code == 0, done.output
     out = pd.read_csv(tmp_path / "o.csv", dtype=str)

@@ -62,6 +62,19 @@ def from_array(name: str, values: Array) -> Loaded:
     return from_values(values.tolist() if kind in "SV" else list(values.astype(object)))
 
 
+# Rows whose values the processor keeps at hand while their columns are taken from them.
+TOGETHER: Final = 8192
+
+
+def columns_of(matrix: Array, places: Sequence[int]) -> Array:
+    """Columns of a matrix as rows: each of them lies in one piece."""
+    found = np.empty((len(places), len(matrix)), matrix.dtype)
+    chosen = slice(None) if list(places) == [*range(matrix.shape[1])] else list(places)
+    for start in range(0, len(matrix), TOGETHER):
+        found[:, start : start + TOGETHER] = matrix[start : start + TOGETHER, chosen].T
+    return found
+
+
 def _seconds(values: Array) -> NDArray[np.float64]:
     """Durations as seconds, NaN where there is none."""
     seconds = values.astype("timedelta64[us]").astype(np.float64) / 1e6

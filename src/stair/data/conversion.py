@@ -61,6 +61,10 @@ TRUE_NUMBERS: Final = 0.95
 _TRUTHS: Final = {"true": True, "false": False}
 
 
+class NothingReadError(StairError):
+    """A column in which no value is of its type."""
+
+
 def type_of_values(values: Sequence[object]) -> str:
     """Of which type a category is, by some of its values."""
     if not values or any(isinstance(v, str) for v in values):
@@ -243,7 +247,7 @@ def _check_some_are_read(
     name: str, read: Collection[object], unread: list[object], what: str, strict: bool
 ) -> None:
     if strict or not any(v is not None for v in read):
-        raise StairError(f'"{name}" should have {what}, but has {unread[0]!r}')
+        raise NothingReadError(f'"{name}" should have {what}, but has {unread[0]!r}')
 
 
 def _plain(raw: Array) -> list[object]:

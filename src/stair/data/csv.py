@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from stair.data.csv_duckdb import by_duckdb
-from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows
-from stair.data.frame import Loaded, Opened, unique_names
+from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows, in_batches
+from stair.data.frame import Loaded, Opened, Parts, unique_names
 from stair.data.text import HEAD, TextFile
 from stair.data.values import MISSING
 from stair.errors import StairError
@@ -40,12 +40,15 @@ def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str]
         notes.extend(_notes_on_spelling(layout, columns))
         return columns
 
+    def batches(places: list[int], at_once: int) -> Parts:
+        return in_batches(Layout(text, separator, header, places, as_text), at_once)
+
     def rows() -> Iterator[Sequence[str]]:
         with csv_rows(text, separator) as found:
             yield from islice(found, 1, None)
 
     empty = "has a header but no rows"
-    return Opened(names, load, rows, notes, empty, text, separator)
+    return Opened(names, load, rows, notes, empty, batches, text, separator)
 
 
 def _notes_on_spelling(layout: Layout, columns: Sequence[Loaded]) -> Iterator[str]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from stair.data.frame import Array, Loaded
+from stair.data.frame import Array, Loaded, Parts
 from stair.data.text import TextFile
-from stair.data.values import Piece, as_text, join_pieces, typed
+from stair.data.values import ColumnKind, Piece, as_text, join_pieces, typed
 from stair.errors import StairError
 
 _LONGEST_FIELD = 1 << 24
@@ -96,6 +96,23 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
         for i, found in zip(again, texts, strict=True):
             joined[i] = (np.concatenate(found), "")
     return [column for column in joined if column is not None]
+
+
+def in_batches(layout: Layout, at_once: int) -> Parts:
+    """The same columns, some rows at a time: one pass finds out what they are, one reads them."""
+    at_once = max(256, min(at_once, 1_000_000 // len(layout.header)))
+    kinds = [ColumnKind({"text"} if place in layout.texts else set()) for place in layout.places]
+    n_rows = 0
+    for columns in blocks(layout, layout.places, at_once):
+        n_rows += len(columns[0])
+        for kind, values in zip(kinds, columns, strict=True):
+            kind.add(values)
+
+    def parts() -> Iterator[list[Loaded]]:
+        for columns in blocks(layout, layout.places, at_once):
+            yield [kind.read(values) for kind, values in zip(kinds, columns, strict=True)]
+
+    return n_rows, parts()
 
 
 def blocks(layout: Layout, places: list[int], at_once: int) -> Iterator[list[Sequence[str]]]:

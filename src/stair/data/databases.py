@@ -9,17 +9,19 @@ import sqlite3
 import urllib.parse
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from stair.data.arrays import arrow_columns, described, from_array, from_values
-from stair.data.frame import EPOCH_UNIT, Array, Loaded, Opened, unique_names
+from stair.data.frame import EPOCH_UNIT, Array, Loaded, Opened, Parts, unique_names
 from stair.data.packages import (
     NO_EXTENSIONS,
+    Foreign,
     duckdb_in_memory,
     library_in_words,
     optional,
@@ -51,7 +53,11 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         names = parquet_names(con, place)
         zones = parquet_zones(path)
         notes = [] if optional("pyarrow.parquet") else _notes_without_zones(types)
-        return Opened(names, *_duckdb_loaders(con, relation, place, types, zones), notes)
+        of_parquet = partial(_parquet_batches, path)
+        load_all, rows_of, batches = _duckdb_loaders(con, relation, place, types, zones)
+        if optional("pyarrow.parquet") is not None:
+            batches = of_parquet
+        return Opened(names, load_all, rows_of, notes, batches=batches)
     parquet = optional("pyarrow.parquet")
     if parquet is None:
         raise StairError(
@@ -76,7 +82,54 @@ def open_parquet(path: Path, start: bytes, stack: contextlib.ExitStack) -> Opene
         for batch in file.iter_batches():
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    return Opened(names, load, rows)
+    return Opened(names, load, rows, batches=partial(_parquet_batches, path))
+
+
+def _parquet_batches(path: Path, places: list[int], at_once: int) -> Parts:
+    errors = import_module("pyarrow").ArrowException, OSError
+    with library_in_words(path.name, *errors):
+        file = parquet_file(path)
+    names = list(file.schema_arrow.names)
+    chosen = [names[i] for i in places] if len(set(names)) == len(names) else None
+
+    def parts() -> Iterator[list[Loaded]]:
+        table_of = import_module("pyarrow").Table.from_batches
+        with library_in_words(path.name, *errors), file:
+            for batch in parquet_batches(file, at_once, chosen):
+                # A name also selects the columns whose names begin with it and a dot.
+                yield arrow_columns(table_of([batch]).select(chosen or places))
+
+    return file.metadata.num_rows, parts()
+
+
+LARGE_GROUP: Final = 64 << 20  # bytes of a row group that is not to be held as a whole
+
+
+def parquet_file(path: Path) -> Foreign:
+    """A Parquet file to be read in batches."""
+    open_file = import_module("pyarrow.parquet").ParquetFile
+    file = open_file(path)
+    about = file.metadata
+    groups = (about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+    if max(groups, default=0) <= LARGE_GROUP:
+        return file
+    file.close()
+    return open_file(path, buffer_size=1 << 20)
+
+
+BATCH_BYTES: Final = 32 << 20
+
+
+def parquet_batches(
+    file: Foreign, at_once: int, names: list[str] | None = None
+) -> Iterator[Foreign]:
+    """Record batches of so many rows, fewer where rows are wide; none is of two row groups."""
+    about = file.metadata
+    for group in range(about.num_row_groups):
+        here = about.row_group(group)
+        a_row = max(here.total_byte_size / max(here.num_rows, 1), 8 * about.num_columns)
+        n_rows = max(1, min(at_once, int(BATCH_BYTES / a_row)))
+        yield from file.iter_batches(n_rows, row_groups=[group], columns=names)
 
 
 def parquet_zones(path: Path) -> dict[int, str]:
@@ -122,21 +175,47 @@ def _duckdb_loaders(
     given: list[str],
     types: list[str],
     zones: Mapping[int, str] | None = None,
-) -> tuple[Callable[[list[int]], list[Loaded]], Callable[[], Iterator[Sequence[object]]]]:
-    """Load columns of a query by their place, because names need not be unique; and its rows."""
+) -> tuple[
+    Callable[[list[int]], list[Loaded]],
+    Callable[[], Iterator[Sequence[object]]],
+    Callable[[list[int], int], Parts] | None,
+]:
+    """Load columns of a query by their place, because names need not be unique; its rows; and its
+    columns in batches."""
     alias = ", ".join(f"c{i}" for i in range(len(types)))
     named = f"FROM ({relation}\n) AS t({alias})"
 
-    def load(places: list[int]) -> list[Loaded]:
+    def asked(places: list[int]) -> tuple[list[str], str]:
+        """What columns become, and the query for them."""
         shapes = {i: sql_shape(types[i]) for i in places}
         shapes |= {i: ("map", "{0}") for i in places if re.fullmatch(r"MAP\(.*\)", types[i], re.S)}
         select = ", ".join(f"{sql.format(f'c{i}')} AS c{i}" for i, (_, sql) in shapes.items())
-        arrays = con.execute(f"SELECT {select} {named}", given).fetchnumpy()
-        loaded = {i: _from_masked(kind, arrays.pop(f"c{i}")) for i, (kind, _) in shapes.items()}
+        return [kind for kind, _ in shapes.values()], f"SELECT {select} {named}"
+
+    def in_zones(places: list[int], loaded: Sequence[Loaded]) -> list[Loaded]:
         return [
             (array, was_in((zones or {}).get(i, UTC)) if zone_of(was) else was)
-            for i, (array, was) in loaded.items()
+            for i, (array, was) in zip(places, loaded, strict=True)
         ]
+
+    def load(places: list[int]) -> list[Loaded]:
+        kinds, query = asked(places)
+        arrays = con.execute(query, given).fetchnumpy()
+        pairs = zip(places, kinds, strict=True)
+        return in_zones(places, [_from_masked(kind, arrays.pop(f"c{i}")) for i, kind in pairs])
+
+    def batches(places: list[int], at_once: int) -> Parts:
+        kinds, query = asked(places)
+        n_rows = con.execute(f"SELECT count(*) {named}", given).fetchall()[0][0]
+        own = con.cursor()  # the rows are asked for at the same time
+
+        def parts() -> Iterator[list[Loaded]]:
+            found = own.sql(query, params=given)
+            for batch in arrow_reader(found, at_once):
+                pairs = zip(kinds, batch.columns, strict=True)
+                yield in_zones(places, [_from_masked(kind, _masked(a)) for kind, a in pairs])
+
+        return n_rows, parts()
 
     def rows() -> Iterator[Sequence[object]]:
         select = ", ".join(_exact_sql(t).format(f"c{i}") for i, t in enumerate(types))
@@ -144,7 +223,12 @@ def _duckdb_loaders(
         while block := found.fetchmany(10_000):
             yield from block
 
-    return load, rows
+    return load, rows, batches if optional("pyarrow") is not None else None
+
+
+def arrow_reader(found: Foreign, at_once: int) -> Foreign:
+    """The record batches of a query, under its new name or its old one."""
+    return (getattr(found, "to_arrow_reader", None) or found.fetch_record_batch)(at_once)
 
 
 def _exact_sql(declared: str) -> str:
@@ -155,6 +239,32 @@ def _exact_sql(declared: str) -> str:
     if sql_shape(declared)[0] == "zoned":
         return "CAST(make_timestamp(epoch_us({0})) AS VARCHAR) || '+00:00'"
     return "CAST({0} AS VARCHAR)"
+
+
+def exact_batches(
+    con: duckdb.DuckDBPyConnection,
+    relation: str,
+    types: Sequence[str],
+    at_once: int,
+    is_for_duckdb: bool,
+) -> Iterator[Foreign]:
+    """The rows of a query as Arrow's record batches, without a loss: for a DuckDB again of the same
+    types, else of those that other files have too."""
+    alias = ", ".join(f"c{i}" for i in range(len(types)))
+    at_once = max(1, min(at_once, BATCH_BYTES // (8 * len(types))))
+    own = con.cursor()
+    own.execute(f"SET arrow_lossless_conversion = {str(is_for_duckdb).lower()}")
+    exact = ["{0}" if is_for_duckdb else _arrow_sql(t) for t in types]
+    select = ", ".join(sql.format(f"c{i}") + f" AS c{i}" for i, sql in enumerate(exact))
+    found = own.sql(f"SELECT {select} FROM ({relation}\n) AS t({alias})")
+    yield from arrow_reader(found, at_once)
+
+
+def _arrow_sql(declared: str) -> str:
+    """As `_exact_sql`; instants stay what they are, and whole numbers that Arrow lacks are text."""
+    if sql_shape(declared)[0] == "zoned":
+        return "{0}"
+    return "CAST({0} AS VARCHAR)" if declared in ("HUGEINT", "UHUGEINT") else _exact_sql(declared)
 
 
 # Rounded step by step as elsewhere: 04:38 is one category, wherever it is read.
@@ -198,6 +308,18 @@ def sql_shape(declared: str) -> tuple[str, str]:
     if re.fullmatch(r"BLOB|.*\]|(STRUCT|MAP|UNION)\(.*", declared, re.DOTALL):
         return "described", "{0}"  # lists, records, maps, unions
     return "text", "CAST({0} AS VARCHAR)"
+
+
+def _masked(array: Foreign) -> Array:
+    """A column that Arrow delivers as DuckDB delivers it to numpy."""
+    absent = array.is_null().to_numpy(zero_copy_only=False)
+    types = import_module("pyarrow").types
+    if types.is_primitive(array.type) and not types.is_temporal(array.type):
+        known = array.fill_null(False if types.is_boolean(array.type) else 0)
+        return np.ma.array(known.to_numpy(zero_copy_only=False), mask=absent)
+    listed = np.empty(len(array), dtype=object)
+    listed[:] = array.to_pylist()
+    return np.ma.array(listed, mask=absent)
 
 
 def _from_masked(kind: str, values: Array) -> Loaded:
@@ -290,8 +412,14 @@ def open_database(
             raise StairError(f"{option('query')} must be a single SELECT; got something else.")
         relation, empty = query.strip().rstrip(";"), "has no rows for this query"
     described = con.execute(f"DESCRIBE {relation}").fetchall()
-    load, values = _duckdb_loaders(con, relation, [], [row[1] for row in described])
-    return Opened([row[0] for row in described], load, values, empty=empty)
+    if query is not None:
+        con.execute("SET threads = 1")  # the rows of a query come in the same order each time
+    types = [row[1] for row in described]
+    load, values, batches = _duckdb_loaders(con, relation, [], types)
+    return Opened(
+        [row[0] for row in described], load, values, empty=empty, batches=batches,
+        exact=partial(exact_batches, con, relation, types), types=tuple(types),
+    )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.packages import Foreign
 from stair.data.text import TextFile
 from stair.data.zones import UTC, zone_of
 from stair.errors import StairError
@@ -25,6 +26,9 @@ Loaded: TypeAlias = tuple[Array, str]
 """A column, and what it was before it became plain: "zoned" times (in UTC now; `zones` says
 of which zone they were), a "duration" (in seconds), a "clock" (hours of the day), "described"
 (lists, records, bytes as text); else ""."""
+Parts: TypeAlias = tuple[int | None, Iterator[Sequence[Loaded]]]
+"""How many rows there are, where that is known, and columns, some rows after the other: each column
+is read as all of its values are."""
 EPOCH_UNIT = "datetime64[us]"
 
 
@@ -59,8 +63,14 @@ class Opened:
     """The rows with the values that are in the source, before they become those of a Frame."""
     notes: list[str] = field(default_factory=list)
     empty: str = "has no rows"
+    batches: Callable[[list[int], int], Parts] | None = None
+    """The columns at these places, so many rows at a time; None where `load` holds all anyway."""
     text: TextFile | None = None
     separator: str = ""
+    exact: Callable[[int, bool], Iterator[Foreign]] | None = None
+    """The rows of a database as Arrow's record batches, for another one like it or for others."""
+    types: tuple[str, ...] = ()
+    """Of its columns in a database, as it writes them."""
 
 
 def make_frame(

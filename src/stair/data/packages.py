@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from stair.errors import StairError
+
+Foreign: TypeAlias = Any  # a thing of a package that may not be there
 
 
 def optional(name: str) -> Any:

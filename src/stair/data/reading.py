@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from stair.data.csv import Reader, open_csv
 from stair.data.databases import PARQUET, open_database, open_parquet
 from stair.data.excel import open_excel
-from stair.data.frame import Frame, Opened, Source, make_frame, unique_names
+from stair.data.frame import Frame, Opened, Parts, Source, make_frame, unique_names
 from stair.data.jsonlines import open_json_lines
 from stair.data.packages import reason
 from stair.data.text import PIPED, find_text
@@ -20,6 +22,7 @@ _KNOWN = (
     ".csv, .tsv, .txt, .jsonl, .ndjson (each also with .gz), .parquet, .pq, .xlsx, "
     ".duckdb, .ddb, .db, .sqlite and .sqlite3"
 )
+AT_ONCE: Final = 1 << 16  # rows of a batch
 TEXT = frozenset({".csv", ".tsv", ".txt"})
 JSON_LINES = frozenset({".jsonl", ".ndjson"})
 EXCEL = frozenset({".xlsx"})
@@ -49,6 +52,59 @@ def read(
         loaded = opened.load(places)
     notes = [*opened.notes, *(renamed[i] for i in places if i in renamed)]
     return make_frame([names[i] for i in places], loaded, file, notes, opened.empty)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A file that is read in batches of rows: the names of all its columns, how many rows it has
+    where that is known, and frames of the wanted columns, one after the other."""
+
+    names: tuple[str, ...]
+    n_rows: int | None
+    frames: Iterator[Frame]
+
+
+@contextlib.contextmanager
+def reading_in_batches(
+    source: Source,
+    wanted: Callable[[Sequence[str]], Collection[str]],
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    texts: Collection[str] = (),
+    at_once: int = AT_ONCE,
+) -> Iterator[Batches]:
+    """Read a file some rows at a time, each column as what all of its values are. Of the names of
+    its columns `wanted` says which."""
+    with opened_file(source, table, query, texts=texts) as opened:
+        names, _ = unique_names(opened.names)
+        chosen = set(wanted(names))
+        places = [i for i, name in enumerate(names) if name in chosen] or [0]
+        n_rows, parts = (opened.batches or _slices(opened))(places, at_once)
+        file = regular_file(source).name
+
+        def frames() -> Iterator[Frame]:
+            is_empty = True
+            for loaded in parts:
+                if len(loaded[0][0]):
+                    is_empty = False
+                    yield make_frame([names[i] for i in places], loaded, file, opened.notes)
+            if is_empty:
+                raise StairError(f"{file} {opened.empty}; expected at least one row of values.")
+
+        yield Batches(tuple(names), n_rows, frames())
+
+
+def _slices(opened: Opened) -> Callable[[list[int], int], Parts]:
+    """What can only be loaded as a whole, cut in slices."""
+
+    def batches(places: list[int], at_once: int) -> Parts:
+        loaded = opened.load(places)
+        n_rows = len(loaded[0][0])
+        starts = range(0, n_rows, at_once)
+        return n_rows, ([(a[k : k + at_once], was) for a, was in loaded] for k in starts)
+
+    return batches
 
 
 def column_names(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stair.data.databases import (
     PARQUET,
+    arrow_reader,
     choose_table,
     parquet_names,
     parquet_zones,
@@ -159,8 +160,7 @@ class Stream:
         self.check()
         with self._in_words():
             found = self._con.sql(f"SELECT {select} FROM {self._relation}")
-            reader = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
-            yield from reader(n_rows)
+            yield from arrow_reader(found, n_rows)
         self.check()
 
     def lengths(self, names: Sequence[str]) -> Lengths:

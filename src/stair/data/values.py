@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import compress
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.arrays import EXACT, as_times, exact_numbers, from_values, whole_column
-from stair.data.frame import EPOCH_UNIT, Array, Loaded
+from stair.data.frame import EPOCH_UNIT, Array, DType, Loaded, Value
 from stair.data.zones import SEVERAL, in_common, known_zone, was_in, was_together, zone_of
 
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
@@ -196,6 +197,67 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
         np.full(len(a), fill, dtype=dtype) if k == "none" else a.astype(dtype) for k, a in pieces
     ]
     return np.concatenate(parts), "" if zone_of(kind) is None else kind
+
+
+@dataclass(slots=True)
+class ColumnKind:
+    """What a column is, found out piece by piece, so that each piece can be read as all of it is:
+    what `join_pieces` would make of them together."""
+
+    kinds: set[str] = field(default_factory=set)
+    low: int = 0
+    high: int = 0
+    has_gaps: bool = False
+    is_exact: bool = False  # whether floats would round its numbers
+
+    def add(self, values: Sequence[str]) -> None:
+        if "text" in self.kinds:
+            return
+        kind, array = typed(values)
+        self.kinds.add(kind)
+        self.has_gaps |= kind == "none" or (kind in ("int", "bool") and array.dtype.kind in "fO")
+        if kind in ("int", "float"):
+            self.is_exact |= _is_wide(array)
+        if kind == "int":
+            known = [v for v in _whole(array) if v is not None]
+            self.low, self.high = min([self.low, *known]), max([self.high, *known])
+
+    @property
+    def kind(self) -> str:
+        found = self.kinds - {"none"}
+        if found and all(zone_of(kind) is not None for kind in found):
+            return reduce(was_together, sorted(found))
+        if found == {"int", "float"}:
+            return "float"
+        return min(found) if len(found) == 1 else "text" if found else "none"
+
+    @property
+    def dtype(self) -> DType:
+        """Of the whole column."""
+        kind = self.kind
+        if kind == "int" and not self.has_gaps and (self.low >= 0 or self.high < 2**63):
+            return np.dtype(np.int64 if self.high < 2**63 else np.uint64)
+        if kind in ("int", "float"):
+            return np.dtype(object if self.is_exact else np.float64)
+        if kind == "none":
+            return np.dtype(np.float64)
+        if kind == "bool":
+            return np.dtype(object if self.has_gaps else np.bool_)
+        return np.dtype(object if kind == "text" else EPOCH_UNIT)
+
+    def read(self, values: Sequence[str]) -> Loaded:
+        """A piece of the column."""
+        kind, dtype = self.kind, self.dtype
+        if kind == "text":
+            return as_text(values, None), ""
+        own, array = typed(values)
+        was = kind if zone_of(kind) is not None else ""
+        if own == "none" and dtype.kind in "OM":
+            gone: Value = np.datetime64("NaT") if dtype.kind == "M" else None
+            return np.full(len(values), gone, dtype), was
+        if dtype.kind == "O" and array.dtype.kind == "f":
+            array = np.array([None if v != v else v for v in array.tolist()], dtype)
+        return array.astype(dtype, copy=False), was
 
 
 def _is_wide(array: Array) -> bool:

@@ -27,6 +27,8 @@ from stair.data.packages import duckdb_in_memory, optional, quoted, reason
 from stair.data.reading import EXCEL, JSON_LINES, TEXT
 from stair.errors import StairError
 
+DUCKDB = frozenset({".duckdb", ".ddb"})
+
 
 def atomic_write(path: Source, data: str | bytes) -> None:
     """Write a file so that nobody ever sees half of it: beside it first, then in its place."""
@@ -97,6 +99,8 @@ def write_table(path: Source, columns: Mapping[str, Array]) -> None:
     table = {name: from_array(name, np.asarray(values))[0] for name, values in columns.items()}
     if len({len(values) for values in table.values()}) != 1:
         raise StairError("cannot write columns of different lengths, or none; check the table.")
+    if written_as(path) in DUCKDB:
+        raise StairError(f'cannot write columns alone to "{path}"; name a .parquet or .csv file.')
     if written_as(path) in PARQUET:
         _write_parquet(path, table)
     else:
@@ -128,13 +132,15 @@ def written_as(path: Source) -> str:
     if endings[-1:] == [".gz"] and endings[:-1] and endings[-2] in TEXT | JSON_LINES:
         return endings[-2]
     ending = "".join(endings[-1:])
-    if ending in TEXT | JSON_LINES | PARQUET | EXCEL:
+    if ending in DUCKDB and place.exists() and not is_device(place):
+        raise StairError(f'"{path}" is there already; name a database that is not there yet.')
+    if ending in TEXT | JSON_LINES | PARQUET | EXCEL | DUCKDB:
         return ending
     if is_device(place):
         return ".csv"
     raise StairError(
         f'cannot write "{path}": expected a name that ends in .csv, .tsv, .txt, .jsonl, .ndjson '
-        f"(each also with .gz), .parquet, .pq or .xlsx."
+        f"(each also with .gz), .parquet, .pq, .xlsx, .duckdb or .ddb."
     )
 
 

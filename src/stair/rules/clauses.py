@@ -56,6 +56,8 @@ def separated(value: float) -> str:
     """The same for people: thousands are separated from five digits on, so that years stay years
     and 10,000 can be read."""
     text = number_in_words(value)
+    if -10_000 < value < 10_000:
+        return text
     whole, point, rest = text.partition(".")
     digits = whole.removeprefix("-")
     if not digits.isdigit() or len(digits) < 5:
@@ -284,6 +286,12 @@ class Interval(_Bounded):
     @staticmethod
     def cells(clauses: Sequence[Interval], values: Array) -> Cells:
         """The cell of each value among all the bounds, and which clause allows which cell."""
+        edges, allowed = Interval.edges(clauses)
+        return _cells_between(edges, np.asarray(values)), allowed
+
+    @staticmethod
+    def edges(clauses: Sequence[Interval]) -> tuple[list[float], NDArray[np.bool_]]:
+        """All bounds in order, and which clause allows which cell between them."""
         edges = sorted({b for c in clauses for b in (c.low, c.high) if math.isfinite(b)})
         place: dict[float, int] = {edge: k for k, edge in enumerate(edges)}
         allowed = np.zeros((len(clauses), len(edges) + 2), dtype=np.bool_)
@@ -291,7 +299,7 @@ class Interval(_Bounded):
             if not clause.only_missing:  # a cell ends at the edge of its number
                 row[place.get(clause.low, -1) + 1 : place.get(clause.high, len(edges)) + 1] = True
             row[-1] = clause.missing
-        return _cells_between(edges, np.asarray(values)), allowed
+        return edges, allowed
 
 
 def _exact_bound(bound: float) -> float:
@@ -313,15 +321,20 @@ def _cells_between(edges: Sequence[float], x: Array) -> NDArray[np.intp]:
         listed = (len(edges) + 1 if _is_missing(v) else bisect_left(edges, v) for v in x.tolist())
         return np.fromiter(listed, np.intp, len(x))
     x = x.astype(np.float64, copy=False)
-    ends = [_at_most(edge) for edge in edges]
+    ends = as_doubles(edges)
     if len(ends) > FEW_EDGES:
-        cell = np.searchsorted(np.array(ends, dtype=np.float64), x)
+        cell = np.searchsorted(ends, x)
     else:
         cell = np.zeros(len(x), dtype=np.intp)
-        for end in ends:
+        for end in ends.tolist():
             cell += x > end
     cell[np.isnan(x)] = len(edges) + 1
     return cell
+
+
+def as_doubles(edges: Sequence[float]) -> NDArray[np.float64]:
+    """Bounds as float64, which cut float64s as the exact ones do."""
+    return np.array([_at_most(e) for e in edges], dtype=np.float64)
 
 
 def _at_most(edge: float) -> float:
@@ -666,6 +679,33 @@ def reason(clause: Clause, value: Value, note: str = "") -> str:
     if wanted == f"= {here}":
         return f"{name} {wanted}{note}"
     return f"{name} {here}{note}{',' if wanted.startswith('not') else ''} {wanted}"
+
+
+def reasons(clause: Clause, values: Sequence[Value], notes: Sequence[str]) -> list[str]:
+    """`reason` for the values of many rows, each with its note."""
+    if not isinstance(clause, Interval) or clause.only_missing or not clause.n_bounds:
+        known: dict[tuple[Value, str], str] = {}
+        found = []
+        for value, note in zip(values, notes, strict=True):
+            text = known.get((value, note))
+            if text is None:
+                text = known[value, note] = reason(clause, value, note)
+            found.append(text)
+        return found
+    wanted = {False: _wanted(clause), True: _wanted(clause.with_fractions())}
+    name, looks = name_in_words(clause.attribute), clause.whole
+    found = []
+    for value, note in zip(values, notes, strict=True):
+        if value is None or value != value:
+            found.append(reason(clause, value, note))
+            continue
+        asked, here = wanted[looks and has_fraction(value)], separated(value)
+        about = note and f" ({note})"
+        if asked == f"= {here}":
+            found.append(f"{name} {asked}{about}")
+        else:
+            found.append(f"{name} {here}{about}{',' if asked.startswith('not') else ''} {asked}")
+    return found
 
 
 def objection(clause: Clause, value: Value) -> str:

@@ -7,14 +7,21 @@ attribute in place of a comparison per row and clause.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.frame import Array
-from stair.rules.clauses import Clause
+from stair.rules import _match_twin
+from stair.rules.clauses import Clause, Interval, as_doubles
+
+KERNEL: Any = _match_twin
+with contextlib.suppress(ImportError):  # installed without a C compiler
+    KERNEL = import_module("stair.rules._match")
 
 Bits = NDArray[np.uint64]
 
@@ -44,15 +51,12 @@ def blocks_of_bits(
 ) -> Iterator[tuple[slice, Bits]]:
     """For each block of rows: a row of packed bits per table row, bit r set where rule r covers."""
     everything = _pack(np.ones((1, len(rules)), dtype=np.bool_))[0]
-    lookups = [
-        (np.asarray(cell), table)
-        for cell, table in (_lookup(group, rules, column) for group in _groups(rules))
-    ]
+    lookups = [_lookup(group, rules, column) for group in _groups(rules)]
     for start in range(0, n_rows, BLOCK):
         block = slice(start, min(start + BLOCK, n_rows))
         bits = np.tile(everything, (block.stop - block.start, 1))
-        for cell, table in lookups:
-            bits &= table[cell[block]]
+        for lookup in lookups:
+            lookup.narrow(bits, block)
         yield block, bits
 
 
@@ -60,19 +64,14 @@ def first_match(rules: Sequence[Conjunction], column: Column, n_rows: int) -> ND
     """The first rule that covers each row, or −1."""
     result = np.empty(n_rows, dtype=np.intp)
     for block, bits in blocks_of_bits(rules, column, n_rows):
-        result[block] = first_of(bits)
+        KERNEL.first_of(bits, result[block])
     return result
 
 
 def first_of(bits: Bits) -> NDArray[np.intp]:
     """The place of the first bit that is set in each row, or −1."""
-    result = np.full(len(bits), -1, dtype=np.intp)
-    for word in range(bits.shape[1] - 1, -1, -1):
-        here = bits[:, word]
-        found = here != 0
-        lowest = here & (~here + np.uint64(1))
-        place = np.bitwise_count(lowest - np.uint64(1)).astype(np.intp) + 64 * word
-        result[found] = place[found]
+    result = np.empty(len(bits), dtype=np.intp)
+    KERNEL.first_of(np.ascontiguousarray(bits), result)
     return result
 
 
@@ -109,21 +108,40 @@ def _groups(rules: Sequence[Conjunction]) -> list[Group]:
     return list(groups.items())
 
 
-def _lookup(
-    group: Group, rules: Sequence[Conjunction], column: Column
-) -> tuple[NDArray[np.intp], Bits]:
-    """The cell of each row, and for each cell the packed rules that it leaves possible."""
+class _Lookup(NamedTuple):
+    """What one column says: for each cell of its values the packed rules that it leaves possible.
+    Numbers find their cells among the edges; of other values the cells are known."""
+
+    values: Array
+    edges: NDArray[np.float64] | None
+    table: Bits
+
+    def narrow(self, bits: Bits, block: slice) -> None:
+        """Of the rules of some rows, those that are left."""
+        if self.edges is None:
+            KERNEL.narrow_by_cells(bits, self.values[block], self.table)
+        else:
+            KERNEL.narrow(bits, self.values[block], self.edges, self.table)
+
+
+def _lookup(group: Group, rules: Sequence[Conjunction], column: Column) -> _Lookup:
     _, members = group
-    clauses = [clause for _, clause in members]
+    clauses: list[Any] = [clause for _, clause in members]
     kind: Any = type(clauses[0])  # a group has clauses of one kind
     here = column(clauses[0].feature)
-    cell, allowed = kind.cells(clauses, here.values if isinstance(here, Repeated) else here)
-    if isinstance(here, Repeated):
-        cell = cell[here.places]
+    edges = None
+    if kind is Interval and not isinstance(here, Repeated) and here.dtype == np.float64:
+        bounds, allowed = Interval.edges(clauses)
+        values, edges = np.ascontiguousarray(here), as_doubles(bounds)
+    else:
+        values, allowed = kind.cells(clauses, here.values if isinstance(here, Repeated) else here)
+        if isinstance(here, Repeated):
+            values = values[here.places]
+        values = np.ascontiguousarray(values, dtype=np.intp)
     possible = np.ones((len(rules), allowed.shape[1]), dtype=np.bool_)
     for (number, _), row in zip(members, allowed, strict=True):
         possible[number] &= row
-    return cell, _pack(possible.T)
+    return _Lookup(values, edges, _pack(possible.T))
 
 
 def _pack(flags: NDArray[np.bool_]) -> Bits:

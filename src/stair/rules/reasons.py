@@ -28,10 +28,12 @@ from stair.rules.clauses import (
     clause_in_words,
     name_in_words,
     reason,
+    reasons,
 )
 from stair.rules.match import first_covering
+from stair.rules.matches import Matches
 from stair.rules.schema import Field, Values
-from stair.rules.usual import NOTHING, Figure, as_floats
+from stair.rules.usual import UNKNOWN, Figure, Noted, as_floats
 
 if TYPE_CHECKING:
     from stair.rules.rule_set import Label, RuleSet
@@ -197,8 +199,15 @@ class Reasons(Sequence[Reason]):
     def _labels_by_number(self) -> list[object]:
         return [self.rules.default, *(rule.label for rule in self.rules)]
 
-    def _words_of_others(self, number: int, label: object) -> str:
+    def _label_in_words(self, number: int, label: Value) -> str:
+        """The label that a rule gives, and where its rows lie if there are partitions."""
         name = _named(self.rules.label_name(label))
+        if not self.rules.routing or not number:
+            return name
+        return f"{name} in {self.rules.routing.heading(self.rules.partition_of[number - 1])}"
+
+    def _words_of_others(self, number: int, label: Value) -> str:
+        name = self._label_in_words(number, label)
         if not number:
             return f"{name}: no rule covers it."
         return f"{name} by rule {number}: {self.rules[number - 1].in_words()}."
@@ -266,14 +275,15 @@ class Reasons(Sequence[Reason]):
         habit: Any = self.rules.usual.fields[each.name]
         return np.asarray(habit.surprise(_as_asked(each, array)))
 
-    def _figures(self, name: str, rows: NDArray[np.intp]) -> tuple[tuple[Figure, ...], list[int]]:
-        """How unusual the values of a field are: the figures there are, and which each row has."""
+    def _figures(self, name: str, rows: NDArray[np.intp]) -> tuple[Noted, list[int]]:
+        """What is usual of a field, and how unusual the value of each row is: the place of its
+        figure."""
         usual = self.rules.usual
         each = next((f for f in self._fields if f.name == name), None)
         if usual is None or each is None:
-            return (NOTHING,), [0] * len(rows)
+            return UNKNOWN, [0] * len(rows)
         habit = usual.fields[name]
-        return habit.figures, habit.places(_as_asked(each, self.values[name][rows])).tolist()
+        return habit, habit.places(_as_asked(each, self.values[name][rows])).tolist()
 
     # Sentences ------------------------------------------------------------------------------------
 
@@ -287,7 +297,7 @@ class Reasons(Sequence[Reason]):
         assert rule is not None
         columns = [self._clause_in_words(clause, rows) for clause in rule.clauses]
         also = self._also(place, rows, rule.features, NAMED - rule.length)
-        head = f"{_named(self.rules.label_name(rule.label))} by rule {number}: "
+        head = f"{self._label_in_words(number, rule.label)} by rule {number}: "
         if not columns:
             return [f"{head}it covers all.{more}" for more in also]
         return [
@@ -324,13 +334,13 @@ class Reasons(Sequence[Reason]):
                 each = fields[k]
                 if (each.source if each.part in NETWORKS else each.name) in known:
                     continue
-                figures, places = self._figures(each.name, rows)
-                rare = [figure.is_rare for figure in figures]
+                habit, places = self._figures(each.name, rows)
+                rare, notes = [f.is_rare for f in habit.figures], habit.notes(self.who)
                 here = np.flatnonzero(
                     (column == k) & (told < most) & np.array(rare, dtype=np.bool_)[places]
                 )
                 told[here] += 1
-                array, notes = self.values[each.name], [f.in_words(self.who) for f in figures]
+                array = self.values[each.name]
                 speaker = _speaker(each)
                 for at in here.tolist():
                     words = _value_in_words(speaker, _plain(array[rows[at]]))
@@ -338,18 +348,10 @@ class Reasons(Sequence[Reason]):
         return [f" {how} unusual: {'; '.join(each)}." if each else "" for each in found]
 
     def _clause_in_words(self, clause: Clause, rows: NDArray[np.intp]) -> list[str]:
-        figures, places = self._figures(clause.feature, rows)
-        notes = [figure.in_words(self.who) for figure in figures]
-        listed = self.values[clause.feature][rows]
-        known: dict[tuple[Any, int], str] = {}
-        texts = []
-        for value, place in zip(_listed(listed), places, strict=True):
-            key = (value, place)
-            text = known.get(key)
-            if text is None:
-                text = known[key] = reason(clause, value, notes[place])
-            texts.append(text)
-        return texts
+        habit, places = self._figures(clause.feature, rows)
+        notes = habit.notes(self.who)
+        listed = _listed(self.values[clause.feature][rows])
+        return reasons(clause, listed, [notes[place] for place in places])
 
     # JSON -----------------------------------------------------------------------------------------
 
@@ -382,17 +384,12 @@ class Reasons(Sequence[Reason]):
         return self._values_as_json(clause.feature, rows, f', "clause": {said}')
 
     def _values_as_json(self, name: str, rows: NDArray[np.intp], more: str = "") -> list[str]:
-        figures, places = self._figures(name, rows)
-        ends = [
-            f'{more}, "side": "{f.side}", "share": {json.dumps(f.share)}}}'
-            if f.side
-            else more + "}"
-            for f in figures
-        ]
-        start = f'{{"feature": {json.dumps(name, ensure_ascii=False)}, "value": '
+        habit, places = self._figures(name, rows)
+        start, ends = f'{{"feature": {_quoted(name)}, "value": ', habit.documents
+        values = _texts_for_json(_listed(self.values[name][rows]))
         return [
-            f"{start}{json.dumps(_for_json(value), ensure_ascii=False)}{ends[place]}"
-            for value, place in zip(_listed(self.values[name][rows]), places, strict=True)
+            f"{start}{value}{more}{ends[place]}"
+            for value, place in zip(values, places, strict=True)
         ]
 
     def _unusual_as_json(self, place: NDArray[np.intp], rows: NDArray[np.intp]) -> list[str]:
@@ -437,10 +434,10 @@ class Reasons(Sequence[Reason]):
 
     def _trait(self, name: str, row: int, clause: Clause | None = None) -> Trait:
         rows = np.array([row])
-        figures, places = self._figures(name, rows)
+        habit, places = self._figures(name, rows)
         (value,) = _listed(self.values[name][rows])
         each = next(f for f in self.rules.schema.fields if f.name == name)
-        figure = figures[places[0]]
+        figure = habit.figures[places[0]]
         if clause is None:
             return Trait(name, value, figure, _value_in_words(_speaker(each), value))
         return Trait(name, value, figure, reason(clause, value), clause_in_words(clause))
@@ -451,19 +448,20 @@ def reasons_of(
     values: Values,
     flagged: NDArray[np.bool_] | None = None,
     reference: Reference | None = None,
+    matches: Matches | None = None,
 ) -> Reasons:
     """The reasons of all rows. `flagged` says which of them somebody else calls outliers, by
     default those that the rules do; with rows to hold them against, each of those that no rule
-    covers gets a rule of its own."""
+    covers gets a rule of its own. What covers the rows is looked up unless `matches` say it."""
     lifts: dict[int, tuple[int, int]] = {}
     if rules.exceptions:
-        matches = rules.matches(values)
+        matches = matches or rules.matches(values)
         numbers, would_be, by = matches.numbers, matches.would_be, first_covering(matches.lifted)
         lifts = {
             k: (int(would_be[k]) + 1, int(by[k]) + 1) for k in np.flatnonzero(by >= 0).tolist()
         }
     else:
-        numbers = rules.assign(values)
+        numbers = rules.assign(values) if matches is None else matches.numbers
     labels = rules.labels_of(numbers)
     tells = [rule.label != rules.default if rules.positive is None else rule.label == rules.positive
              for rule in rules]  # fmt: skip
@@ -473,15 +471,15 @@ def reasons_of(
     is_told = is_covered.copy() if flagged is None else is_covered | flagged
     is_told[list(lifts)] = False  # a person has said why they are none
     told = np.flatnonzero(is_told)
-    reasons = Reasons(rules, values, numbers + 1, labels, told, is_covered, lifts)
+    found = Reasons(rules, values, numbers + 1, labels, told, is_covered, lifts)
     if reference is None or flagged is None:
-        return reasons
-    fields, owns = reasons._fields or list(rules.schema.fields), {}
+        return found
+    fields, owns = found._fields or list(rules.schema.fields), {}
     for place, row in enumerate(told.tolist()):
         if not is_covered[row]:
-            order = reasons.order[place].tolist() if reasons._fields else range(len(fields))
+            order = found.order[place].tolist() if found._fields else range(len(fields))
             owns[row] = reference.own([fields[k] for k in order if k >= 0], values, row)
-    return replace(reasons, owns=owns)
+    return replace(found, owns=owns)
 
 
 # Values in words ----------------------------------------------------------------------------------
@@ -512,6 +510,19 @@ def _for_json(value: Value) -> Any:
     if value is None or value != value:
         return None
     return str(value) if isinstance(value, float) and value - value != 0 else value
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _texts_for_json(values: Sequence[Value]) -> Iterator[str]:
+    """Values as JSON writes them."""
+    for value in values:
+        if type(value) is float and value - value == 0:
+            yield repr(value)
+        else:
+            yield json.dumps(_for_json(value), ensure_ascii=False)
 
 
 def _speaker(each: Field) -> Clause:

@@ -367,6 +367,8 @@ class RuleSet:
         values = self.read(X)
         if self.exceptions:
             return self.matches(values).numbers
+        if not self.routing:
+            return first_match(self.rules, values.__getitem__, values.n_rows)
         numbers = np.full(values.n_rows, -1, dtype=np.intp)
         for own, rows, here in self.parts(values):
             found = first_match(self.rules[own.start : own.stop], here.__getitem__, here.n_rows)

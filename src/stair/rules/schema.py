@@ -13,17 +13,20 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from stair.data.arrays import columns_of
 from stair.data.conversion import (
     MEASURES,
     NETWORKS,
     TIME_PARTS,
     TYPES,
+    NothingReadError,
     Part,
     as_category,
     as_networks,
     as_numbers,
     as_times,
     count_fractions,
+    is_missing,
     part_of,
     type_of_values,
     zone_of_column,
@@ -34,6 +37,7 @@ from stair.data.objects import from_object
 from stair.data.zones import UTC, fixed_offset, zone_of
 from stair.errors import StairError, did_you_mean
 from stair.rules.clauses import Among, Clause, Interval, Period, value_order
+from stair.rules.remarks import Remarks
 
 Kind: TypeAlias = Literal["number", "category", "time", "text"]
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -96,40 +100,27 @@ class Values(dict[str, Array]):
     or Python's own numbers and None. Times are datetime64[us]; categories and texts are Python
     values and None. `unread` counts what could not be brought to the learned type, `unseen` the
     values of categories that did not occur when the rules were learned, and `fractions` those in
-    columns that had whole numbers then; `notes` say so in sentences.
+    columns that had whole numbers then; `notes` say so in sentences. All of it is in `remarks`.
     """
 
     def __init__(
-        self,
-        arrays: Mapping[str, Array],
-        n_rows: int,
-        unread: Mapping[str, int] | None = None,
-        unseen: Mapping[str, int] | None = None,
-        notes: Iterable[str] = (),
-        fractions: Mapping[str, int] | None = None,
+        self, arrays: Mapping[str, Array], n_rows: int, remarks: Remarks | None = None
     ) -> None:
         super().__init__(arrays)
         self.n_rows = n_rows
-        self.unread = dict(unread or {})
-        self.unseen = dict(unseen or {})
-        self.fractions = dict(fractions or {})
-        self.notes = tuple(notes)
+        self.remarks = remarks or Remarks()
+        self.unread = self.remarks.of("unread")
+        self.unseen = self.remarks.of("unseen")
+        self.fractions = self.remarks.of("fractions")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.remarks.in_words
 
     def take(self, rows: Array) -> Values:
         """Some of the rows."""
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
         return Values({name: array[rows] for name, array in self.items()}, n_rows)
-
-
-def unread_in_words(source: str, kind: str, n: int) -> str:
-    """So many rows have no value of their kind."""
-    return f"{_rows(n, source, f'no {kind}')} and {'counts' if n == 1 else 'count'} as missing"
-
-
-def _rows(n: int, what: str, is_no: str) -> str:
-    if n == 1:
-        return f'1 row has a value of "{what}" that is {is_no}'
-    return f'{n:,} rows have values of "{what}" that are {is_no}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +209,14 @@ class Schema:
         *,
         strict: bool = False,
         wished: Collection[str] = (),
+        is_part: bool = False,
     ) -> Values:
         """The values of these fields (all by default) in a table of any kind.
 
         An array has its columns in the order of the fields. With `strict`, as in learning, a value
         that is not of its type is an error. Fields that are `wished` are read where they are there
-        and can be, and nothing is said of them where not.
+        and can be, and nothing is said of them where not. A table that `is_part` of another may
+        have a column of which nothing can be read: see `Remarks.check`.
         """
         if isinstance(table, Values):
             return table
@@ -238,10 +231,7 @@ class Schema:
             return Values({f.name: np.empty(0) for f in fields}, 0)
         frame = table if isinstance(table, Frame) else from_object(table)
         arrays: dict[str, Array] = {}
-        unread: dict[str, int] = {}
-        unseen: dict[str, int] = {}
-        fractions: dict[str, int] = {}
-        said: dict[str, None] = {}  # in order, each once
+        remarks = Remarks()
         for each in fields:
             if names is not None and each.name not in names:
                 if (own := _wished(each, frame)) is not None:
@@ -249,26 +239,35 @@ class Schema:
                 continue
             raw, was = _column(each, frame)
             if each.type in ("naive", "zoned"):
-                said.update(dict.fromkeys(_about_zones(each, raw, was)))
-            array, n_unread = _read(each, raw, was, strict)
+                for text in _about_zones(each, raw, was):
+                    remarks.note("zone", text)
+            try:
+                array, n_unread = _read(each, raw, was, strict)
+                if is_part and raw.dtype.kind == "O" and not is_missing(array).all():
+                    remarks.readable.add(each.source)
+            except NothingReadError as error:
+                if not is_part:
+                    raise
+                remarks.unreadable[each.source] = error
+                array, n_unread = _nothing(each, raw)
             arrays[each.name] = array
             if n_unread:
-                unread[each.source] = n_unread
                 kind = "number" if each.kind == "number" and each.part is None else "time"
                 kind = "IPv4 address" if each.part in NETWORKS else kind
-                said[unread_in_words(each.source, kind, n_unread)] = None
+                remarks.note("unread", each.source, n_unread, kind)
             n_unseen = _count_unseen(each, array)
             if n_unseen:
-                unseen[each.source] = n_unseen
-                words = _rows(n_unseen, each.source, "new")
-                said[f"{words}: never seen when the rules were learned"] = None
+                remarks.note("unseen", each.source, n_unseen)
             n_fractions = count_fractions(array) if each.is_whole and not strict else 0
             if n_fractions:
-                fractions[each.source] = n_fractions
-                no_whole = "no whole number" if n_fractions == 1 else "no whole numbers"
-                words = _rows(n_fractions, each.source, no_whole)
-                said[f"{words}, as all were when the rules were learned"] = None
-        return Values(arrays, frame.n_rows, unread, unseen, said, fractions)
+                remarks.note("fractions", each.source, n_fractions)
+        return Values(arrays, frame.n_rows, remarks)
+
+    def check_columns(self, names: Collection[str], used: Collection[str]) -> None:
+        """Refuse a table with these columns that lacks one which the used fields come from."""
+        for each in self.fields:
+            if each.name in used:
+                _check_column(each, names)
 
     def _by_place(self, table: Array, fields: Sequence[Field]) -> object:
         """The columns of these fields, by name; the array itself where none is needed."""
@@ -280,7 +279,11 @@ class Schema:
                 f"{len(sources)} columns, and a single row goes in as [row]"
             )
         needed = {f.source for f in fields}
-        return {s: table[:, j] for j, s in enumerate(sources) if s in needed} or table
+        places = [j for j, s in enumerate(sources) if s in needed]
+        if not places:
+            return table
+        columns = columns_of(table, places)
+        return {sources[j]: column for j, column in zip(places, columns, strict=True)}
 
 
 def _remembering(each: Field, array: Array) -> Field:
@@ -301,10 +304,14 @@ def _is_empty(table: object) -> bool:
     return isinstance(table, list | tuple) and not table
 
 
-def _column(each: Field, frame: Frame) -> tuple[Array, str]:
-    if each.source not in frame.columns:
-        hint = did_you_mean(each.source, frame.columns)
+def _check_column(each: Field, names: Collection[str]) -> None:
+    if each.source not in names:
+        hint = did_you_mean(each.source, names)
         raise StairError(f'the rules need a column "{each.source}", which is not there.{hint}')
+
+
+def _column(each: Field, frame: Frame) -> tuple[Array, str]:
+    _check_column(each, frame.columns)
     return frame.columns[each.source], frame.types.get(each.source, "")
 
 
@@ -338,6 +345,16 @@ def _count_unseen(each: Field, array: Array) -> int:
         return 0  # a new address is what networks are for
     known = {None, *each.known}
     return sum(v not in known for v in array.tolist())
+
+
+def _nothing(each: Field, raw: Array) -> tuple[Array, int]:
+    """The values of a part of a column in which nothing is of its type, and how many are there."""
+    n_unread = int(np.count_nonzero(~is_missing(raw)))
+    if each.part in TIME_PARTS or each.kind == "time":
+        never = np.full(len(raw), np.datetime64("NaT", "us"))
+        part = each.part
+        return (never if part is None else part_of(never, part, each.zone)), n_unread
+    return np.full(len(raw), np.nan), n_unread
 
 
 def _read(each: Field, raw: Array, was: str, strict: bool) -> tuple[Array, int]:

@@ -8,6 +8,7 @@ from these counts: "above 99.6% of inliers" is true of at least so many.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,8 +102,42 @@ def _about(share: float, who: str) -> str:
 NOTHING: Final = Figure()
 
 
+class Noted:
+    """What is said of a value by its figure, worded once."""
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All that can be said of a value."""
+        return (NOTHING,)
+
+    @cached_property
+    def _notes(self) -> dict[str, list[str]]:
+        return {}
+
+    def notes(self, who: str) -> list[str]:
+        """Each figure in words."""
+        if who not in self._notes:
+            self._notes[who] = [figure.in_words(who) for figure in self.figures]
+        return self._notes[who]
+
+    @cached_property
+    def documents(self) -> list[str]:
+        """Each figure as the end of an object in JSON."""
+        return [
+            f', "side": "{f.side}", "share": {json.dumps(f.share)}}}' if f.side else "}"
+            for f in self.figures
+        ]
+
+
+class _Unknown(Noted):
+    """Where nothing is known of a field."""
+
+
+UNKNOWN: Final = _Unknown()
+
+
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(Noted):
     """A field of numbers or times. `below` and `upto` are how many of the `n` inliers that have a
     value have a smaller one than each point, and one that is at most it.
 
@@ -148,9 +183,13 @@ class Spread:
         side, share = max(("above", above), ("below", beneath), key=lambda pair: pair[1])
         return Figure(side, share) if share >= 0.5 else NOTHING
 
+    @cached_property
+    def _edges(self) -> Floats:
+        return np.array(self.points, dtype=np.float64)
+
     def places(self, x: Floats) -> NDArray[np.intp]:
         """The figure of each value."""
-        points = np.array(self.points)
+        points = self._edges
         near = np.clip(x, -LARGEST, LARGEST)
         left, right = np.searchsorted(points, near), np.searchsorted(points, near, "right")
         place = left + right
@@ -168,7 +207,7 @@ class Spread:
         return found
 
     def _far_out(self, x: Floats) -> Floats:
-        n, points = self.n, np.array(self.points)
+        n, points = self.n, self._edges
         if not n:
             return np.zeros(len(x))
         left, right = np.searchsorted(points, x), np.searchsorted(points, x, "right")
@@ -231,7 +270,7 @@ def _share(n_such: int, n: int) -> Figure:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Shares(Noted):
     """A field of categories: the inliers that have each of the frequent ones, those of all others,
     and of how many others at most any of these has."""
 
@@ -274,7 +313,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False)
-class Presence:
+class Presence(Noted):
     """A field of texts: how many inliers have none."""
 
     n: int

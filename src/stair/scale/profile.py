@@ -24,7 +24,8 @@ from stair.learn.table import (
     fields_among,
     no_category,
 )
-from stair.rules.schema import Field, unread_in_words
+from stair.rules.remarks import unread_in_words
+from stair.rules.schema import Field
 from stair.scale.options import Options
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import MOST_DISTINCT, Sketch

@@ -1,0 +1,140 @@
+"""Why rows of a file are, or are not, outliers by saved rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stair.apply.batches import Codes, Given, Truth, are_outliers, frames_of
+from stair.data import Frame
+from stair.errors import StairError
+from stair.export.answers import answer
+from stair.export.json import Rulebook
+from stair.progress import Progress
+from stair.rules.alone import Reference
+from stair.rules.reasons import Reasons, reasons_of
+from stair.rules.schema import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One row, counted from 1, in a sentence and as values."""
+
+    row: int
+    words: str
+    document: dict[str, object]
+
+    def __str__(self) -> str:
+        return f"Row {self.row}: {self.words}"
+
+
+def row_numbers(path: Path) -> list[int]:
+    """The rows that a file names, one in each line, counted from 1."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split()
+    except UnicodeDecodeError:
+        raise StairError(f"{path.name} is no text; expected numbers of rows, one a line") from None
+    except OSError as error:
+        raise StairError(f"cannot read {path.name}: {(error.strerror or '').lower()}") from None
+    for text in lines:
+        if not text.isdecimal():
+            raise StairError(f"{path.name} has {text!r}; expected numbers of rows, one a line")
+    if not lines:
+        raise StairError(f"{path.name} names no row; expected numbers of rows, one a line")
+    return [int(text) for text in lines]
+
+
+def explain_rows(
+    saved: Rulebook,
+    given: Given,
+    rows: Sequence[int] | None = None,
+    *,
+    truth: Truth | None = None,
+    uncovered: bool = False,
+    say: Progress,
+) -> Iterator[Explained]:
+    """Why these rows of a file are outliers or not, by default all of them; those alone that are
+    outliers by their label and that no rule for outliers covers where `uncovered` are asked for.
+
+    Only the rows that are asked for are held, unless there are labels: then a row that no rule
+    covers is held against all others.
+    """
+    rules = saved.rules
+    wished: Collection[str] = () if rules.usual is None else rules.usual.fields
+    if truth is not None:  # any attribute may tell a row apart
+        wished = tuple(f.name for f in rules.schema.fields)
+    asked = None if rows is None else np.unique(np.array(rows, dtype=np.int64))
+    codes_of, n_seen = Codes(saved, given, truth), 0
+    kept: list[tuple[NDArray[np.int64], Values, NDArray[np.bool_] | None]] = []
+    with frames_of(saved, given, wished, truth, say) as (_, frames):
+        for frame in frames:
+            numbers = np.arange(n_seen + 1, n_seen + frame.n_rows + 1)
+            n_seen += frame.n_rows
+            codes = codes_of(frame)
+            here = slice(None) if asked is None or codes is not None else np.isin(numbers, asked)
+            values = rules.schema.read(_some(frame, here), rules.used, wished=wished, is_part=True)
+            flagged = None if codes is None else are_outliers(rules, codes)
+            say(f"reading {frame.source}: {n_seen:,} rows")
+            if asked is None and codes is None:
+                yield from _explained(saved, numbers, values, reasons_of(rules, values))
+            elif len(numbers[here]):
+                kept.append((numbers[here], values, flagged))
+    for row in () if asked is None else asked.tolist():
+        if not 1 <= row <= n_seen:
+            source = given.path.name
+            raise StairError(f"{source} has rows 1 to {n_seen}, but row {row} was asked for")
+    if not kept:
+        return
+    say("explaining the rows")
+    numbers = np.concatenate([each for each, _, _ in kept])
+    values = _joined([each for _, each, _ in kept])
+    if truth is None:
+        yield from _explained(saved, numbers, values, reasons_of(rules, values))
+        return
+    flagged = np.concatenate([each for _, _, each in kept if each is not None])
+    chosen = np.ones(len(numbers), np.bool_) if asked is None else np.isin(numbers, asked)
+    if uncovered:
+        found = reasons_of(rules, values)
+        chosen &= flagged & ~found.is_covered
+    some, reference = values.take(chosen), Reference(values, flagged)
+    yield from _explained(
+        saved, numbers[chosen], some, reasons_of(rules, some, flagged[chosen], reference)
+    )
+
+
+def _some(frame: Frame, rows: slice | NDArray[np.bool_]) -> Frame:
+    columns = {name: array[rows] for name, array in frame.columns.items()}
+    return replace(frame, columns=columns, n_rows=len(next(iter(columns.values()))))
+
+
+def _joined(parts: Sequence[Values]) -> Values:
+    """The values of all batches. A field that could not be had in one of them is left out."""
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    return Values(arrays, sum(part.n_rows for part in parts))
+
+
+def _explained(
+    saved: Rulebook, numbers: NDArray[np.int64], values: Values, reasons: Reasons
+) -> Iterator[Explained]:
+    words, documents = reasons.words, reasons.documents
+    told = set(reasons.told.tolist())
+    for k, number in enumerate(numbers.tolist()):
+        document = json.loads(documents[k])
+        said = words[k]
+        if k not in told:  # what keeps it from being one
+            why = saved.rules.explain(values.take(np.array([k])))
+            said = str(why)
+            if why.nearest is not None:
+                document |= {"nearest": why.nearest, "misses": list(why.misses)}
+        yield Explained(number, said, {"row": number, **document, "words": said})
+
+
+def as_json(found: Sequence[Explained], source: str) -> str:
+    """All of it, as the schema `explain` says."""
+    return answer("explain", {"source": source, "rows": [each.document for each in found]})

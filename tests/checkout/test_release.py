@@ -184,6 +184,15 @@ def test_what_workflows_run_is_what_make_runs() -> None:
             assert (variable in variables) if equals else (word in targets), (name, word)
 
 
+def test_the_tests_of_a_wheel_are_there() -> None:
+    """They had moved, and where wheels are made nothing would have been found to run."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
+    named = re.findall(r"\{project\}/(\S+)", " ".join(settings["test-command"]))
+    assert len(named) >= 3
+    for name in named:
+        assert (ROOT / name).is_file(), name
+
+
 def test_what_runs_before_a_commit_is_what_lint_runs() -> None:
     lint = re.search(r"^lint:.*\n((?:\t.*\n)+)", MAKEFILE, re.M)
     assert lint is not None

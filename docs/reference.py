@@ -167,7 +167,10 @@ def _docstring(value: Any) -> str:
 
 
 def _plain(kind: str) -> str:
-    return re.sub(r"([{}\[\]<>*_|])", r"\\\1", kind)
+    """A type in words; public names are marked, so that they lead to their place."""
+    named = "|".join(n for names in GROUPS.values() for n in names if n[0].isupper())
+    escaped = re.sub(r"([{}\[\]<>*_|])", r"\\\1", kind)
+    return re.sub(rf"\b({named})\b", r"`\1`", escaped)
 
 
 def command() -> str:

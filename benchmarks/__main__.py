@@ -88,7 +88,7 @@ def write(results: dict[str, Any], folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, write, and print the tables and whether the targets are met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--data-dir", help="where the data files are (else as stair reproduce looks for them)")
+    parser.add_argument("--data-dir", help="where the data is (else as for stair reproduce)")
     parser.add_argument("--quick", action="store_true", help="leave out the two large sets")
     parser.add_argument(
         "--output",

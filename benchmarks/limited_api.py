@@ -1,9 +1,9 @@
 """What the lasting part of Python's C interface costs: `python -m benchmarks.limited_api`.
 
-One wheel serves all versions of Python because the kernels keep to that part. Here they are compiled
-both ways, and two processes that differ in nothing else do the same work in turn. Processor time is
-compared, on one thread, as the median of the ratios of neighbours, so that a slow moment of the
-machine hits both.
+One wheel serves all versions of Python because the kernels keep to that part. Here they are
+compiled both ways, and two processes that differ in nothing else do the same work in turn.
+Processor time is compared, on one thread, as the median of the ratios of neighbours, so that a slow
+moment of the machine hits both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a release weighs: `make dist docs`, then `python -m benchmarks.sizes`.
 
-The wheel and the archive of sources as they are, what installing the wheel without extras puts on the
-disk, bytecode included, and the site of the documents.
+The wheel and the archive of sources as they are, what installing the wheel without extras puts on
+the disk, bytecode included, and the site of the documents.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import stair
-from places import PICTURE, SOURCE, TESTS
+from places import PICTURE, ROOT, SOURCE, TESTS
 
 ROOMS = sorted(path for path in SOURCE.rglob("*.py"))
 
@@ -192,3 +192,21 @@ def test_tests_mirror_src(path: Path) -> None:
     files |= {path.parent.name or "paper"}
     name = path.stem.removeprefix("test_")
     assert any(name == file or name.startswith(f"{file}_") for file in files), sorted(files)
+
+
+def test_where_things_go_is_where_they_are() -> None:
+    """A contributor's page that names a file which was moved is worse than none."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    _, _, part = text.partition("\n## Where does it go?\n")
+    rows = re.findall(r"^\| an? .*", part.partition("\n## ")[0], re.M)
+    assert len(rows) == 6
+    for row in rows:
+        _, what, folder, written, test, _ = row.split("|")
+        for name, file in re.findall(r"\[`(.*?)`\]\((.*?)\)", folder + test):
+            assert file.startswith(name), what
+            assert (ROOT / file).is_file(), what
+        room = ROOT / re.findall(r"`(.*?)`", folder)[0]
+        for name in re.findall(r"`(\w+\.py)`", written):
+            assert (room / name).is_file(), what
+        for name in re.findall(r"`(\w+/\w*\.?\w*)`", written):
+            assert (SOURCE / name).exists(), what

@@ -90,6 +90,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("howto-soda", "Soda", "docs/howto-soda.md"),
         Page("howto-sigma", "Sigma", "docs/howto-sigma.md"),
         Page("exports", "Other exports", "docs/exports.md"),
+        Page("wishes", "Rules as you want them", "docs/wishes.md"),
         Page("review", "Judging rules", "docs/review.md"),
         Page("local", "Parts of the data", "docs/local.md"),
         Page("scale", "Data that does not fit", "docs/scale.md"),

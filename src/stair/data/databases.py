@@ -102,7 +102,7 @@ def _parquet_batches(path: Path, places: list[int], at_once: int) -> Parts:
     return file.metadata.num_rows, parts()
 
 
-LARGE_GROUP: Final = 64 << 20  # bytes of a row group that is not to be held as a whole
+LARGE_GROUP: Final = 16 << 20  # bytes of a row group that is not to be held as a whole
 
 
 def parquet_file(path: Path) -> Foreign:
@@ -114,7 +114,7 @@ def parquet_file(path: Path) -> Foreign:
     if max(groups, default=0) <= LARGE_GROUP:
         return file
     file.close()
-    return open_file(path, buffer_size=1 << 20)
+    return open_file(path, buffer_size=1 << 18, pre_buffer=False)
 
 
 BATCH_BYTES: Final = 32 << 20

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from markupsafe import escape
 from numpy.typing import NDArray
 
 from other_rules import distilled
@@ -374,12 +375,20 @@ def test_rows_of_the_data_are_shown_only_when_asked_for(demo: Summary) -> None:
     assert not ids.search(demo.to_html())
     html = demo.to_html(examples=2)
     assert len(ids.findall(html)) == 2 * len(demo.rules)
+    assert html.count("2 typical rows that the rule covers") == len(demo.rules)
     table = payments()
     first = report_of(demo, 2).rules[0].examples
     assert first is not None
     for number, label, cells in first.rows:
         assert cells[first.columns.index("id")] == table["id"][number - 1]
         assert label == ("outlier" if table["flagged"][number - 1] else "inlier")
+    rows = [number - 1 for number, _, _ in first.rows]
+    assert first.reasons == tuple(demo.rules.reasons(table)[k].words for k in rows)
+    missed = report_of(demo, 2).missed
+    assert missed is not None and sum(group.rows for group in missed.alone) == missed.rows
+    for group in missed.alone:
+        assert group.reason == demo.reasons(group.row - 1)[0].words
+        assert str(escape(group.reason)) in html
     with pytest.raises(StairError, match="examples=-1; expected 0"):
         demo.to_html(examples=-1)
 

@@ -25,10 +25,22 @@ class ClauseView:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """The first rows that a rule covers, as text."""
+    """Typical rows that a rule covers, as text, and why each of them is flagged."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int, str, tuple[str, ...]], ...]  # number from 1, label, cells
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Outliers that no rule covers and that the same attributes set apart, each by itself: how many
+    they are, and one of them. Without attributes nothing in the table does."""
+
+    attributes: str
+    rows: int
+    row: int  # from 1
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,7 @@ class Missed:
     rows: int
     taken_by: tuple[tuple[int | None, str, int, int], ...]  # rule, its words, missed, all its rows
     contrasts: tuple[Contrast, ...] | None  # None where the rows are elsewhere
+    alone: tuple[Alone, ...] = ()  # where rows are asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,7 @@ from typing import Final
 
 import numpy as np
 from markupsafe import escape
-from numpy.typing import NDArray
 
-from stair.data import from_object
 from stair.errors import StairError
 from stair.evidence.distribution import Distributions
 from stair.evidence.findings import Findings
@@ -22,10 +20,9 @@ from stair.export.text import (
     untold_in_words,
 )
 from stair.learn.grow import Step
-from stair.report.cells import cell, shortened
+from stair.report.cells import shortened
 from stair.report.content import (
     ClauseView,
-    Examples,
     ExceptionView,
     KindView,
     Missed,
@@ -37,6 +34,7 @@ from stair.report.content import (
 )
 from stair.report.contrasts import Contrast, contrasts_of
 from stair.report.coverage import Coverage, coverage_of
+from stair.report.examples import alone_of, examples_of
 from stair.report.map import map_of
 from stair.report.remarks import on_the_frontier, remarks_of
 from stair.rules.clauses import Clause, clause_in_words, side_by_side
@@ -55,7 +53,6 @@ LONGEST_SQL: Final = 6_000
 LONGEST_TEXT: Final = 2_000
 MOST_STEPS: Final = 160
 MOST_LISTED: Final = 100  # columns that were left out, notes
-MOST_CELLS: Final = 24
 
 
 def report_of(summary: Findings, examples: int = 0) -> Report:
@@ -100,7 +97,7 @@ def report_of(summary: Findings, examples: int = 0) -> Report:
         has_examples=examples > 0,
         n_detailed=sum(v.detailed for v in views),
         explained_by=_explained_by(summary, coverage),
-        missed=_missed(summary, coverage),
+        missed=_missed(summary, coverage, examples > 0),
         rest=_rest(summary),
         overlap=coverage.overlap,
         partitions=_partitions(rules, places, positive),
@@ -254,7 +251,7 @@ class Views:
             sql=sql,
             examples=None
             if self._covered is None or not detailed
-            else _examples(summary, np.flatnonzero(self._covered[:, number])[: self._examples]),
+            else examples_of(summary, self._covered[:, number], number, self._examples),
             taken=int(rule.rows) - evidence.rows if summary.kinds else 0,
             found_again=summary.check.found_again[number]
             if summary.check and number + 1 in self.falling
@@ -310,21 +307,6 @@ def rule_as_sql(summary: Findings, number: int) -> str | None:
     return text if len(text) <= LONGEST_SQL else None
 
 
-def _examples(summary: Findings, rows: NDArray[np.intp]) -> Examples:
-    table = from_object(summary.rows_of_data(summary._rows[rows])).columns
-    columns = list(table)[:MOST_CELLS]
-    names = [summary.rules.label_name(c) for c in summary.rules.classes]
-    cells = [
-        (
-            int(summary._rows[row]) + 1,
-            names[summary._codes[row]],
-            tuple(cell(table[name][k]) for name in columns),
-        )
-        for k, row in enumerate(rows.tolist())
-    ]
-    return Examples(tuple(columns), tuple(cells))
-
-
 def _explained_by(summary: Findings, coverage: Coverage) -> tuple[tuple[int, int], ...]:
     """The outliers that each rule is the first to cover, and rightly."""
     rules, places = summary.rules, _outlier_places(summary)
@@ -338,7 +320,7 @@ def _explained_by(summary: Findings, coverage: Coverage) -> tuple[tuple[int, int
     return tuple(pair for pair in found if pair[1])
 
 
-def _missed(summary: Findings, coverage: Coverage) -> Missed | None:
+def _missed(summary: Findings, coverage: Coverage, has_examples: bool) -> Missed | None:
     rules, places = summary.rules, _outlier_places(summary)
     if not places:
         return None
@@ -357,7 +339,8 @@ def _missed(summary: Findings, coverage: Coverage) -> Missed | None:
         contrasts = contrasts_of(
             summary._values, summary.fields, summary._unexplained, ~summary._outliers
         )
-    return Missed(summary.unexplained, tuple(taken[:5]), contrasts)
+    alone = alone_of(summary) if has_examples and summary.has_rows else ()
+    return Missed(summary.unexplained, tuple(taken[:5]), contrasts, alone)
 
 
 def _rest(summary: Findings) -> Rest | None:

@@ -31,7 +31,9 @@ def tables(draw: Any, max_rows: int = 60) -> Table:
     weights = None
     if draw(st.booleans()):
         weights = random.choice([1.0, 2.0, 3.0, 0.5], n)
-    columns = {"amount": amount, "other": other, "country": country, "when": when}
+    note = random.choice(["card refund", "gift order", "refund of an order", None], n)
+    columns = {"amount": amount, "other": other, "country": country, "when": when,
+               "is_new": random.random(n) < 0.5, "note": note.astype(object)}  # fmt: skip
     return Table(columns, y.astype(np.int64), weights)
 
 

@@ -149,6 +149,7 @@ def distill(
         np.add.at(sums, places, engine.whole_weights)
     if equal is not None:
         times = sums
+    n_alerts = times  # alerts are rows of the table, however often somebody says each was there
     if repeated and weights is not None:
         times = np.zeros(len(first), dtype=np.int64)
         np.add.at(times, places, np.minimum(weights, MOST_TIMES).astype(np.int64))
@@ -161,7 +162,7 @@ def distill(
             replace(cells, codes=cells.codes[first]), labels[first], len(classes), sums,
             default=default, positive=positive, min_score=min_score,
             max_rule_length=max_rule_length, min_outliers=least, times=times, wishes=wishes,
-            settled=settled,
+            settled=settled, alerts=n_alerts,
         )  # fmt: skip
         if settled is not None and problem.floor < 0:  # the other rules are enough
             chosen = Chosen([], is_enough=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, Final
@@ -52,7 +52,7 @@ class Problem:
     default: int
     worth: NDArray[np.int64]  # class × (labels and default)
     weights: NDArray[np.int64]
-    times: NDArray[np.int64]  # how many rows of the table each row stands for
+    times: NDArray[np.int64]  # how many outliers each row counts as, where rules need some
     floor: int  # the worth of all rows must be above it
     max_rule_length: int
     min_outliers: int
@@ -61,6 +61,8 @@ class Problem:
     of_rules: Limit | None = None
     most_rules: int | None = None
     most_length: int | None = None
+    alerts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    # how many rows of the table each row stands for
 
     @property
     def scale(self) -> int:
@@ -75,7 +77,7 @@ class Problem:
         of both."""
         own = self.classes[rows] == self.labels[0]
         weights = self.weights[rows]
-        return int(weights[own].sum()), int(weights[~own].sum()), int(self.times[rows].sum())
+        return int(weights[own].sum()), int(weights[~own].sum()), int(self.alerts[rows].sum())
 
     def is_precise(self, rows: Array) -> bool:
         """Whether a rule that covers these rows is as precise as each must be."""
@@ -104,6 +106,7 @@ def problem_of(
     times: NDArray[np.int64] | None = None,
     wishes: Wishes | None = None,
     settled: NDArray[np.int64] | None = None,
+    alerts: NDArray[np.int64] | None = None,
 ) -> Problem:
     """F1 of the class `positive`, or accuracy where there is none, as worths and a floor.
 
@@ -144,11 +147,12 @@ def problem_of(
     if wishes is None or wishes.is_plain or positive is None:
         return problem
     outliers = int(totals[positive])
-    limits = wishes.limits(outliers, int(times.sum()))
+    alerts = times if alerts is None else alerts
+    limits = wishes.limits(outliers, int(alerts.sum()))
     limits = limits or (Limit("min_score", 1, 0, 0, 1.0),)  # each rule is precise: at least one
     return replace(
         problem, limits=limits, of_rules=wishes.of_rules(outliers), most_rules=wishes.rules,
-        most_length=wishes.most_length,
+        most_length=wishes.most_length, alerts=alerts,
     )  # fmt: skip
 
 

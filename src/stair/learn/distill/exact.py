@@ -215,7 +215,7 @@ def _programme(
     """
     from scipy.sparse import coo_array
 
-    rule, group, worth, weight, times = _groups(problem, candidates)
+    rule, group, worth, weight, alerts = _groups(problem, candidates)
     unit = int(np.gcd.reduce(worth))
     worth = worth // unit
     n_rules, n_groups = len(candidates), len(worth)
@@ -245,7 +245,7 @@ def _programme(
             last += len(wins)
             floors = [0.0] * len(wins)
         for limit in problem.limits:
-            own = limit.outlier * times if limit.of_rows else np.where(
+            own = limit.outlier * alerts if limit.of_rows else np.where(
                 worth > 0, limit.outlier * weight, limit.inlier * weight
             )  # fmt: skip
             share = max(int(np.gcd.reduce(own)), 1)
@@ -331,6 +331,6 @@ def _groups(
             pairs_g.append(len(covering))
         worth[group] += gain
         weight[group] += int(problem.weights[row])
-        times[group] += int(problem.times[row])
+        times[group] += int(problem.alerts[row]) if len(problem.alerts) else 0
     groups_of = np.repeat(np.arange(len(worth)), pairs_g)
     return np.concatenate(pairs_r), groups_of, np.array(worth), np.array(weight), np.array(times)

@@ -96,15 +96,15 @@ def narrowed(cover: Cover, rule: Placed) -> Placed | None:
     """A box cut off at one end of a column, so that no more rows are alerts than may be: the one
     that still covers most outliers. None where nothing is to be cut off, or nothing is left."""
     problem, cells = cover.problem, cover.problem.cells
-    alerts = next((limit for limit in problem.limits if limit.of_rows), None)
-    if alerts is None:
+    budget = next((limit for limit in problem.limits if limit.of_rows), None)
+    if budget is None:
         return None
     new = rule.rows[~cover.is_covered(rule.rows)]
-    room = -alerts.floor - 1 - cover.sums[2]
-    times, own = problem.times[new], problem.classes[new] == problem.labels[0]
-    if room <= 0 or int(times.sum()) <= room:
+    room = -budget.floor - 1 - cover.sums[2]
+    alerts, own = problem.alerts[new], problem.classes[new] == problem.labels[0]
+    if room <= 0 or int(alerts.sum()) <= room:
         return None
-    hits, best = times * own, None
+    hits, best = problem.times[new] * own, None
     for j, column in enumerate(cells.columns):
         if not column.is_ordered:
             continue
@@ -115,8 +115,8 @@ def narrowed(cover: Cover, rule: Placed) -> Placed | None:
         if low > high:
             continue
         codes = cells.codes[new, j].astype(np.intp)
-        rows, good = (np.bincount(codes, each, last + 2)[: last + 1] for each in (times, hits))
-        gone = int(times[codes > last].sum()) if missing else 0
+        rows, good = (np.bincount(codes, each, last + 2)[: last + 1] for each in (alerts, hits))
+        gone = int(alerts[codes > last].sum()) if missing else 0
         for is_low in (True, False):
             step = slice(low, high + 1) if is_low else slice(high, low - 1 if low else None, -1)
             n_fitting = int((np.cumsum(rows[step]) + gone <= room).sum())

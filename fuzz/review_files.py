@@ -21,7 +21,7 @@ from fuzz.result import Finding, Result, last_lines, origin, sentence_kind
 from fuzz.rules_files import ANYTHING
 from stair import StairError
 from stair.data.source import Source
-from stair.intake import Columns, Given, Statement, take_in
+from stair.intake import Columns, Intake, Statement, take_in
 from stair.progress import quiet
 from stair.review import pages, taking
 from stair.review.desk import Desk
@@ -37,7 +37,7 @@ DATA = "data"
 
 
 @functools.cache
-def given() -> Given:
+def given() -> Intake:
     """A small table with a column of each kind."""
     n = 60
     x, z = np.arange(n) % 10, np.arange(n) // 10
@@ -281,7 +281,7 @@ def _show(review: Review) -> None:
     for group in now.revision.groups:
         pages.panel(review, now, group)
         page = review.rows.page(group.rows, sort=None, descending=False, start=0, size=9, search="")
-        pages.rows(review, now, group, page, pages.Asked("", False, ""))
+        pages.rows(review, now, group, page, pages.Listing("", False, ""))
         if group.number is not None:
             pages.edit_form(now.revision, group)
     for event in now.carried.lost:

@@ -94,7 +94,7 @@ def served(*arguments: object, cwd: Path | None = None) -> Iterator[Client]:
 
 def main() -> None:
     """Imports once; then a process of its own for every server that is asked for."""
-    from stair.review.desk import Desk, Wanted
+    from stair.review.desk import Desk, Opening
     from stair.review.serve import serve
     from stair.summary import summarize
 
@@ -106,7 +106,7 @@ def main() -> None:
         if child == 0:
             os.close(reading)
             desk = Desk(db=db)
-            desk.open(Wanted(table, label="y", method="stair"))
+            desk.open(Opening(table, label="y", method="stair"))
             with os.fdopen(writing, "w") as answer:
 
                 def say(text: str, answer: object = answer) -> None:

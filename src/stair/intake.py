@@ -74,7 +74,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class Intake:
     """A table and a verdict about its rows: what rules are learned from and counted on.
 
     `rows` are the numbers of the rows that have a label; `values` and `codes` are of these alone.
@@ -92,7 +92,7 @@ class Given:
     codes: NDArray[np.int32]
     weights: Weights | None = None
 
-    def relabelled(self, codes: NDArray[np.int32], note: str) -> Given:
+    def relabelled(self, codes: NDArray[np.int32], note: str) -> Intake:
         """The same rows with other labels; those with the code -1 are left out."""
         kept = np.flatnonzero(codes >= 0)
         whole = np.full(self.frame.n_rows, -1, dtype=np.int32)
@@ -107,7 +107,7 @@ class Given:
         )
 
 
-def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress) -> Given:
+def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress) -> Intake:
     """Read a table and the verdict about it. Columns are known by the text of their names."""
     data, labels, scores = source.data, statement.labels, statement.scores
     include, exclude, kinds = chosen.include, chosen.exclude, chosen.kinds
@@ -145,7 +145,7 @@ def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress
     )
     if len(rows) < frame.n_rows:
         values = values.take(rows)
-    return Given(
+    return Intake(
         data=frame if isinstance(data, str | Path) else data,
         frame=replace(frame, notes=(*frame.notes, *notes)),
         verdict=verdict,

@@ -25,7 +25,7 @@ from stair.evidence.suspects import suspects_of
 from stair.export.endings import Endings, written
 from stair.export.json import to_json
 from stair.export.text import figures_in_words, to_text
-from stair.intake import Columns, Given, Statement, take_in
+from stair.intake import Columns, Intake, Statement, take_in
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, kinds_of
@@ -34,7 +34,7 @@ from stair.learn.learner import Learner, check_rules
 from stair.learn.method import Learned, Method
 from stair.learn.methods import method_of, settings_of
 from stair.learn.validation import Check
-from stair.learn.wishes import Found, column_wishes_of
+from stair.learn.wishes import Reach, column_wishes_of
 from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
@@ -194,7 +194,7 @@ def summarize(
     return summary_of(given, learned, settings, check)
 
 
-def whole_weights(given: Given) -> NDArray[np.int64] | None:
+def whole_weights(given: Intake) -> NDArray[np.int64] | None:
     """What each row counts in learning, where they do not count alike."""
     if given.weights is None:
         return None
@@ -207,7 +207,7 @@ def whole_weights(given: Given) -> NDArray[np.int64] | None:
 
 
 def summary_of(
-    given: Given,
+    given: Intake,
     learned: Learned,
     settings: Settings,
     check: Check | str = "",
@@ -424,7 +424,7 @@ def wished_of(
         return found
     alerts = counted.of_class(counted.positive).rows
     figures = heavy.of_class(counted.positive)
-    got = Found(
+    got = Reach(
         figures.hits, figures.rows - figures.hits, alerts, figures.total, counted.n_rows,
         tuple(each.precision for each in heavy.of_rules), length, len(rules),
     )  # fmt: skip

@@ -27,10 +27,10 @@ from stair import FloorNotReached, StairError, Summary, learn_exceptions
 from stair.data import write_table
 from stair.demo import payments
 from stair.export.json import Rulebook
-from stair.learn.exceptions import Wanted
+from stair.learn.exceptions import Opening
 from stair.learn.exceptions import learn_exceptions as learn
 from stair.review import pages, taking
-from stair.review.desk import Wanted as Opened
+from stair.review.desk import Opening as Opened
 from stair.review.desk import open_review
 from stair.review.session import Review
 from stair.rules.clauses import Interval
@@ -277,7 +277,7 @@ def test_no_shorter_exceptions_exist_where_one_or_two_clauses_are_enough(
     schema = Schema((Field("a", "number", "a"), Field("b", "number", "b")))
     rules = RuleSet((Rule((), 1),), (0, 1), schema, 0, (1.0, 1.0), 1)
     share = data.draw(st.sampled_from([0.5, 0.9, 1.0]))
-    wanted = Wanted(share, min_rows=1)
+    wanted = Opening(share, min_rows=1)
     values = Values({"a": a, "b": b}, n)
     try:
         found = learn(rules, values, wrong, stays, wanted)

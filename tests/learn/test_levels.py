@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stair.engines.counting import Block, MemoryCounter, Paths, count_block, no_counts
 from stair.engines.memory import MemoryEngine
 from stair.learn.grow import Growth, grow, leaves_of
-from stair.learn.levels import Known, LevelGrowth, Pass, grow_by_level
+from stair.learn.levels import Divisions, LevelGrowth, Pass, grow_by_level
 from stair.rules.columns import Binned, Categories, Column, Numbers
 from stair.rules.objective import ComputedLogs, log_table
 from strategies import Labelled, examples, labelled
@@ -97,10 +97,10 @@ def test_a_run_that_died_goes_on_where_it_was(data: Labelled) -> None:
         "max_rule_length": 3,
         "positive": 1 if data.n_classes == 2 else None,
     }
-    states: list[Known] = []
+    states: list[Divisions] = []
 
-    def keep(_: Pass, known: Known) -> None:
-        states.append(Known(dict(known.divisions), known.n_passes))
+    def keep(_: Pass, known: Divisions) -> None:
+        states.append(Divisions(dict(known.divisions), known.n_passes))
 
     whole = grow_by_level(coded.counter(), on_pass=keep, **options)
     for state in states:

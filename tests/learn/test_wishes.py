@@ -20,7 +20,7 @@ import stair
 from stair import ColumnWish, DistilledStair, FloorNotReached, Stair, StairError
 from stair.demo import payments
 from stair.learn.distill.cells import cells_of
-from stair.learn.distill.cover import Placed, problem_of
+from stair.learn.distill.cover import Candidate, problem_of
 from stair.learn.distill.exact import choose, meets, most_explained, sums_of
 from stair.learn.wishes import Wishes
 from stair.rules.clauses import Interval, Period
@@ -243,7 +243,7 @@ def test_the_exact_choice_under_wishes_is_the_best_of_all(
     every = []
     for _ in range(6):
         rows = np.flatnonzero(random.random(n) < np.where(y == 1, 0.5, 0.1)).astype(np.int32)
-        every.append(Placed({}, 0, rows, int(random.integers(1, 4)), int(y[rows].sum())))
+        every.append(Candidate({}, 0, rows, int(random.integers(1, 4)), int(y[rows].sum())))
     candidates = [rule for rule in every if problem.is_precise(rule.rows) and rule.hits]
     assume(candidates)
     subsets = [
@@ -289,7 +289,7 @@ def test_a_column_that_costs_twice_is_used_no_more_by_the_exact_choice(seed: int
 
     def used(cost: int) -> int | None:
         candidates = [
-            Placed({}, 0, rows, 1 + cost * int(own), int(y[rows].sum()))
+            Candidate({}, 0, rows, 1 + cost * int(own), int(y[rows].sum()))
             for rows, own in zip(rows_of, uses, strict=True)
         ]
         found = choose(problem, candidates, 10_000, None)

@@ -26,8 +26,8 @@ from stair.learn.methods import DistilledMethod
 from stair.learn.validation import Check
 from stair.report import report_of, words
 from stair.review import pages, taking
-from stair.review.desk import Wanted, open_review
-from stair.review.judged import Said, judge
+from stair.review.desk import Opening, open_review
+from stair.review.judged import Judgement, judge
 from stair.review.remembered import _check
 from stair.review.session import Review
 
@@ -156,7 +156,7 @@ def test_labels_of_kinds_after_the_review_are_those_of_the_slow_obvious_way(
     """Class 0 is normal, 1 to 3 are kinds of outlier, row by row."""
     n = len(codes)
     said = [
-        Said(word, np.array(sorted(r for r in rows if r < n), dtype=np.intp), label)
+        Judgement(word, np.array(sorted(r for r in rows if r < n), dtype=np.intp), label)
         for word, rows, label in groups
     ]
     alone = {row: word for row, (word, _) in single.items() if row < n}
@@ -184,7 +184,7 @@ def test_labels_of_kinds_after_the_review_are_those_of_the_slow_obvious_way(
 def opened(table: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("review") / "flows.csv"
     write_table(path, table)
-    wanted = Wanted(path, label="Label", method="distilled").check()
+    wanted = Opening(path, label="Label", method="distilled").check()
     review = open_review(wanted, None, quiet)
     yield review, wanted
     review.store.close()
@@ -284,7 +284,7 @@ def test_a_rule_of_a_kind_can_be_changed(table: dict[str, Any], tmp_path: Path) 
     """A changed rule has not been checked, and the review says so; its kind is counted anew."""
     path = tmp_path / "flows.csv"
     write_table(path, table)
-    review = open_review(Wanted(path, label="Label", negative=NORMAL).check(), None, quiet)
+    review = open_review(Opening(path, label="Label", negative=NORMAL).check(), None, quiet)
     try:
         now = review.now()
         assert now is not None
@@ -312,7 +312,7 @@ def test_rules_of_kinds_from_a_file_are_reviewed(
     write_table(path, table)
     summary.to_json(rules)
     for number, label in enumerate(("Label", None)):
-        wanted = Wanted(path, rules=rules, label=label).check()
+        wanted = Opening(path, rules=rules, label=label).check()
         review = open_review(wanted, tmp_path / f"{number}.sqlite", quiet)
         try:
             now = review.now()

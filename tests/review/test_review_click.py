@@ -18,7 +18,7 @@ from places import PICTURE, SOURCE
 from stair.data import write_table
 from stair.review import session
 from stair.review.app import make_app
-from stair.review.desk import Desk, Wanted
+from stair.review.desk import Desk, Opening
 from stair.review.store import Store
 
 EARLIER = 20  # decisions before the click
@@ -46,7 +46,7 @@ def opened(tmp_path: Path) -> Iterator[tuple[Any, Desk]]:
     for number in range(EARLIER):
         other.decide("Bo", f"rule {number}", "outlier", payload="not ours to read")
     other.close()
-    job = desk.open(Wanted(path, label="y", method="stair", max_rule_length=3).check())
+    job = desk.open(Opening(path, label="y", method="stair", max_rule_length=3).check())
     while not job.is_done:
         pass
     assert not job.error

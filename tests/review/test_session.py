@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from stair.data import write_table
 from stair.data.source import Source
 from stair.errors import StairError
-from stair.intake import Columns, Given, Statement, take_in
+from stair.intake import Columns, Intake, Statement, take_in
 from stair.review import pages
-from stair.review.desk import Wanted, open_review
+from stair.review.desk import Opening, open_review
 from stair.review.forms import Form, clause_of, form_of
 from stair.review.jobs import Cancelled, Job, Jobs
-from stair.review.judged import WORDS, Said, judge, rows_from_text, rows_to_text
+from stair.review.judged import WORDS, Judgement, judge, rows_from_text, rows_to_text
 from stair.review.session import Review
 from stair.review.store import Store
 from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
@@ -74,7 +74,7 @@ def test_labels_after_the_review_are_those_of_the_slow_obvious_way(
     case: tuple[list[int], list[tuple[str, set[int]]], dict[int, str]],
 ) -> None:
     codes, groups, single = case
-    said = [Said(word, np.array(sorted(rows), dtype=np.intp), 1) for word, rows in groups]
+    said = [Judgement(word, np.array(sorted(rows), dtype=np.intp), 1) for word, rows in groups]
     found = judge(np.array(codes, dtype=np.int32), said, single, 1)
     for row, code in enumerate(codes):
         words = {word for word, rows in groups if row in rows}
@@ -189,7 +189,7 @@ def _table(n: int = 400) -> dict[str, np.ndarray]:
     return {"x": x, "z": z, "y": ((x > 1.2) | (z < -1.5)).astype(np.int64)}
 
 
-def _given(data: dict[str, np.ndarray], labels: str = "y") -> Given:
+def _given(data: dict[str, np.ndarray], labels: str = "y") -> Intake:
     source = Source(data, name="t", time_parts=False)
     return take_in(source, Statement(labels), Columns(), quiet)
 
@@ -274,7 +274,7 @@ def test_every_method_can_be_judged_edited_and_taken(tmp_path: Path, method: str
 
     path = tmp_path / "t.csv"
     write_table(path, _table())
-    review = open_review(Wanted(path, label="y", method=method, min_score=0.98), None, quiet)
+    review = open_review(Opening(path, label="y", method=method, min_score=0.98), None, quiet)
     now = review.now()
     assert now is not None
     groups = [g for g in now.revision.groups if g.is_judged and g.number is not None]

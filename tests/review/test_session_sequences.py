@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from stair.data.source import Source
 from stair.errors import StairError
-from stair.intake import Columns, Given, Statement, take_in
+from stair.intake import Columns, Intake, Statement, take_in
 from stair.review import pages, session, taking
 from stair.review.judged import WORDS
 from stair.review.revision import Group, Now
@@ -44,7 +44,7 @@ def _table() -> dict[str, Any]:
     return {"x": x.astype(float), "z": z.astype(float), "y": y.astype(np.int64)}
 
 
-def _given(data: dict[str, Any]) -> Given:
+def _given(data: dict[str, Any]) -> Intake:
     source = Source(data, name="t", time_parts=False)
     return take_in(source, Statement("y"), Columns(), quiet)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.engines.search import Found, Split
+from stair.engines.search import Gains, Split
 from stair.rules.clauses import Clause
 from stair.rules.columns import Column
 
@@ -37,7 +37,7 @@ class Engine(Protocol):
     def root(self) -> Group:
         """All rows."""
 
-    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Gains:
         """The best cut of each of these columns for the rows of a group."""
 
     def divide(

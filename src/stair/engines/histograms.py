@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines import Group
-from stair.engines.search import Found, Split, best_cut, best_set, set_members
+from stair.engines.search import Gains, Split, best_cut, best_set, set_members
 from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, cut_once, tie_order
 from stair.rules.objective import ComputedLogs, Counts, Logs, log_table
@@ -42,7 +42,7 @@ class Cell:
     """What is known of the rows of one rule."""
 
     counts: Counts | None = None  # codes of all columns × classes, until it is not needed any more
-    found: Found | None = None
+    found: Gains | None = None
     division: Division | None = None
     is_counted: bool = False
 
@@ -73,13 +73,13 @@ class HistogramEngine:
     def root(self) -> Group:
         return Group(Cell(), self._totals)
 
-    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Gains:
         cell: Cell = group.handle
         if cell.found is None:
             if cell.counts is None:
                 raise NotCounted
             each = [self._best(cell.counts, j) for j in columns.tolist()]
-            cell.found = Found(*(list(part) for part in zip(*each, strict=True)))
+            cell.found = Gains(*(list(part) for part in zip(*each, strict=True)))
         return cell.found
 
     def of_column(self, counts: Counts, column: int) -> Counts:

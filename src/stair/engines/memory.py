@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stair.data.weights import fixed_point
 from stair.engines import Group, _twin
 from stair.engines.counting import n_cpus
-from stair.engines.search import Found, Split, set_members
+from stair.engines.search import Gains, Split, set_members
 from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, cut_once, tie_order
 from stair.rules.objective import log_table
@@ -102,13 +102,13 @@ class MemoryEngine:
         handle = self._kernel.root()
         return Group(handle, self._kernel.counts(handle))
 
-    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Gains:
         if not self._is_large(group, columns):
-            return Found(*self._kernel.scan(group.handle, columns, group.counts))
+            return Gains(*self._kernel.scan(group.handle, columns, group.counts))
         parts = self._shared(
             columns, lambda part: self._kernel.scan(group.handle, part, group.counts)
         )
-        return Found(*(list(chain.from_iterable(each)) for each in zip(*parts, strict=True)))
+        return Gains(*(list(chain.from_iterable(each)) for each in zip(*parts, strict=True)))
 
     def divide(
         self, group: Group, split: Split, columns: NDArray[np.int64]

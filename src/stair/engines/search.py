@@ -38,7 +38,7 @@ class Split(NamedTuple):
         return price(self.extra_length, self.gain)
 
 
-class Found(NamedTuple):
+class Gains(NamedTuple):
     """What an engine says about a rule's columns: gain (NaN for no cut), cut and missing side."""
 
     gains: Sequence[float]
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 def best_split(
-    found: Found,
+    found: Gains,
     columns: Sequence[int],
     used: Container[int],
     length: int,

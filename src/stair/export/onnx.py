@@ -226,7 +226,7 @@ class _Columns:
         return graph.add("Equal", taken, graph.constant(np.array(MISSING_TEXT, dtype=object)))
 
 
-class _Asked:
+class _Conditions:
     """The clauses of all rules with the places of their rules, by what they ask of a value."""
 
     def __init__(self, rules: RuleSet) -> None:
@@ -253,7 +253,7 @@ class _Asked:
 def _covered(rules: RuleSet, graph: Graph, columns: _Columns, values: dict[str, str]) -> str:
     """Which rule and which exception covers which row (rows × rules and exceptions), and a last
     column, the default, that is true."""
-    asked = _Asked(rules)
+    asked = _Conditions(rules)
     met: list[str] = []  # rows × some clauses
     owner: list[int] = []  # the rule of each clause, in the order of `met`
     for matrix in ("numbers", "times", "texts"):

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from stair.learn.distill.boxes import EASES, NOTHING, around, begun, improved, with_clause
 from stair.learn.distill.cells import Box, cells_of
-from stair.learn.distill.cover import Cover, Placed, Problem
+from stair.learn.distill.cover import Candidate, Cover, Problem
 from stair.learn.distill.polish import clauses_of
 from stair.learn.table import Table, encode
 from stair.progress import Progress, quiet
@@ -137,7 +137,7 @@ class _Search:
         return found
 
     def next_rule(self) -> _Best | None:
-        best: tuple[float, Placed] | None = None
+        best: tuple[float, Candidate] | None = None
         for rule in self._boxes():
             score = self._score(rule)
             if score is not None and (best is None or score > best[0]):
@@ -153,7 +153,7 @@ class _Search:
         )
         return _Best(clauses, best[0])
 
-    def _boxes(self) -> Iterator[Placed]:
+    def _boxes(self) -> Iterator[Candidate]:
         """For each price the best boxes of one clause, and of two and more from many beginnings."""
         for cover in self.covers:
             longest = self.how.max_rule_length
@@ -180,7 +180,7 @@ class _Search:
                 if longest > 2:
                     yield from self._longer(cover, rule)
 
-    def _longer(self, cover: Cover, rule: Placed) -> Iterator[Placed]:
+    def _longer(self, cover: Cover, rule: Candidate) -> Iterator[Candidate]:
         """The same box with one more clause, where that is worth something."""
         if not 0 < len(rule.box) < self.how.max_rule_length:
             return
@@ -215,7 +215,7 @@ class _Search:
             found = [found[k] for k in sorted(chosen.tolist())]
         return found
 
-    def _score(self, rule: Placed) -> float | None:
+    def _score(self, rule: Candidate) -> float | None:
         """How surely the box differs, less what it costs; None where it has too few rows, or not
         more than its part."""
         rows = rule.rows[self.left[rule.rows]]

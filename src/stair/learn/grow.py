@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines import Engine, Group
-from stair.engines.search import Found, Split, best_split
+from stair.engines.search import Gains, Split, best_split
 from stair.rules.clauses import Clause, add_clause
 from stair.rules.columns import ANY_SIDE, allows
 from stair.rules.objective import (
@@ -199,7 +199,7 @@ class Search:
         return best_split(found, listed, node.used, node.length, tiny, self._bits)
 
     def _cheapest(
-        self, node: Node, columns: Sequence[int], found: Found, tiny: float
+        self, node: Node, columns: Sequence[int], found: Gains, tiny: float
     ) -> Split | None:
         """The cheapest split where columns differ in what they add to the length."""
         own = {int(self._engine.attributes[column]): column for column in node.used}
@@ -215,10 +215,10 @@ class Search:
                 best = split
         return best
 
-    def nothing(self, node: Node) -> Found:
+    def nothing(self, node: Node) -> Gains:
         """What an engine finds where no column has a cut."""
         n = len(self.columns(node))
-        return Found([math.nan] * n, [0] * n, [0] * n)
+        return Gains([math.nan] * n, [0] * n, [0] * n)
 
     def divide(self, node: Node, split: Split, positive: int | None) -> tuple[Node, Node]:
         """The two rules that a split makes of one."""

@@ -38,7 +38,7 @@ class Pass(NamedTuple):
 
 
 @dataclass(slots=True)
-class Known:
+class Divisions:
     """What earlier passes, maybe of a run that died, have found: divisions by the rule's path.
 
     A path is a word of L and R from the root. None says that a rule has no split.
@@ -72,13 +72,13 @@ def grow_by_level(
     max_total_length: int | None = None,
     positive: int | None = None,
     counts_at_once: int = COUNTS_AT_ONCE,
-    known: Known | None = None,
-    on_pass: Callable[[Pass, Known], None] | None = None,
+    known: Divisions | None = None,
+    on_pass: Callable[[Pass, Divisions], None] | None = None,
 ) -> LevelGrowth:
     """What `grow` finds with an engine that has the same codes, from a counter."""
     engine = HistogramEngine(counter.columns, counter.sizes, counter.totals)
     search = Search(engine, max_rule_length)
-    known = known or Known()
+    known = known or Divisions()
     root = plant(engine, positive)
     _restore(root, known, search, positive)
     per_rule = 8 * sum(counter.sizes) * len(counter.totals)
@@ -295,7 +295,7 @@ def _forget(root: Node, most: int) -> None:
 # --- what is known ----------------------------------------------------------------------------
 
 
-def _remember(root: Node, known: Known) -> None:
+def _remember(root: Node, known: Divisions) -> None:
     pending = [(root, "")]
     while pending:
         node, path = pending.pop()
@@ -305,7 +305,7 @@ def _remember(root: Node, known: Known) -> None:
             pending.append((child, path + side))
 
 
-def _restore(root: Node, known: Known, search: Search, positive: int | None) -> None:
+def _restore(root: Node, known: Divisions, search: Search, positive: int | None) -> None:
     """The tree as an earlier run knew it, without its counts."""
     pending = [(root, "")]
     while pending:

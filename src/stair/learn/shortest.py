@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines import Engine, Group
-from stair.engines.search import Found, Split
+from stair.engines.search import Gains, Split
 from stair.learn.grow import Growth, grow
 from stair.learn.prune import refine
 from stair.rules.clauses import Clause
@@ -42,7 +42,7 @@ class Blinkered:
     def root(self) -> Group:
         return self._engine.root()
 
-    def find(self, group: Group, columns: NDArray[np.int64]) -> Found:
+    def find(self, group: Group, columns: NDArray[np.int64]) -> Gains:
         found = self._engine.find(group, columns)
         seen = (self._random.random(len(columns)) < SEEN).tolist()
         gains = [g if s else np.nan for g, s in zip(found.gains, seen, strict=True)]

@@ -154,7 +154,7 @@ class Limit(NamedTuple):
         return max(0.0, (self.floor + 1 - got) / self.scale)
 
 
-class Found(NamedTuple):
+class Reach(NamedTuple):
     """What finished rules cover, by weight and in rows: counted by whoever has the rows."""
 
     hits: float
@@ -269,7 +269,7 @@ class Wishes:
             found = max(found, 2 * hits / (hits + false + 1))
         return min(max(found, LOWEST), HIGHEST)
 
-    def outcomes(self, found: Found) -> tuple[Outcome, ...]:
+    def outcomes(self, found: Reach) -> tuple[Outcome, ...]:
         """What became of each wish."""
         square = self.beta**2
         whole = (1 + square) * found.hits

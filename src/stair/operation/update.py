@@ -17,7 +17,7 @@ from stair.data.lock import held
 from stair.data.source import Source
 from stair.errors import StairError, check_count, no_such_column, option
 from stair.export.json import Rulebook, facts_of, load, to_json
-from stair.intake import Columns, Given, Statement, read_table, take_in
+from stair.intake import Columns, Intake, Statement, read_table, take_in
 from stair.learn.addition import Addition
 from stair.learn.learner import Learner, check_rules
 from stair.learn.method import Certificate, Method
@@ -293,7 +293,7 @@ def _given(
     labelling: Labels,
     columns: Columns,
     how: Method,
-) -> tuple[Given, Schema]:
+) -> tuple[Intake, Schema]:
     """The new table with its verdict, and the schema of all rules: fields that rules of the file
     speak of are of the type that they were of."""
     say, name = listener(), labelling.name
@@ -352,7 +352,9 @@ def _given(
     return _with_old_fields(given, old, frame)
 
 
-def _with_old_fields(given: Given, old: Mapping[str, Field], frame: Frame) -> tuple[Given, Schema]:
+def _with_old_fields(
+    given: Intake, old: Mapping[str, Field], frame: Frame
+) -> tuple[Intake, Schema]:
     """The table as the rules of the file read it, where they do, and the schema of all rules."""
     new = {f.name: f for f in given.schema.fields}
     wrong = next((n for n, f in old.items() if n in new and new[n].kind != f.kind), None)

@@ -239,7 +239,7 @@ class _Page:
     def rows(self, request: Request, _form: Form) -> Response:
         review, now, group = self._group(request)
         query = request.query_params
-        asked = pages.Asked(
+        asked = pages.Listing(
             query.get("sort", ""),
             query.get("descending", "") == "1",
             query.get("search", "")[:LONGEST_SEARCH],

@@ -72,7 +72,7 @@ def review(
     for name in ("starlette", "uvicorn", "duckdb", "pyarrow"):
         if optional(name) is None:
             raise StairError(f"the review page needs {name}: pip install 'stair[review]'")
-    from stair.review.desk import Desk, Wanted
+    from stair.review.desk import Desk, Opening
     from stair.review.files import Folder
     from stair.review.serve import serve
 
@@ -100,7 +100,7 @@ def review(
     wanted = None
     if given:
         lists = {"include": tuple(columns.include or ()), "exclude": tuple(columns.exclude or ())}
-        wanted = Wanted(
+        wanted = Opening(
             given[-1], rules=given[0] if len(given) == 2 else None,
             **(said.given | learned | columns.given | database.given | lists), wishes=wishes,
         ).check()  # fmt: skip

@@ -14,7 +14,7 @@ from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, load
-from stair.intake import Columns, Given, Statement, take_in
+from stair.intake import Columns, Intake, Statement, take_in
 from stair.learn.method import UNSPOKEN
 from stair.learn.methods import method_of, settings_of
 from stair.review.files import Folder
@@ -32,7 +32,7 @@ SUFFIX: Final = ".review.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Opening:
     """What to open and how to learn, from the command or from the start page."""
 
     file: Path
@@ -85,7 +85,7 @@ class Wanted:
                 del found[name]
         return found
 
-    def check(self) -> Wanted:
+    def check(self) -> Opening:
         own = settings_of(self.method)
         given = {n: value for n, value in self.settings.items() if n in own}
         method_of(self.method, **given, **{n: v for n, v in self.wishes.items() if n not in own})
@@ -113,9 +113,9 @@ class Desk:
     db: Path | None = None
     jobs: Jobs = field(default_factory=Jobs)
     review: Review | None = None
-    wanted: Wanted | None = None
+    wanted: Opening | None = None
 
-    def open(self, wanted: Wanted) -> Job:
+    def open(self, wanted: Opening) -> Job:
         """Reads and learns in the background. The rules it learns are nobody's to undo."""
         wanted.check()
         before, self.review, self.wanted = self.review, None, wanted
@@ -152,7 +152,7 @@ class Desk:
             review.store.close()
 
 
-def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
+def open_review(wanted: Opening, db: Path | None, say: Say) -> Review:
     """The table, its verdicts of earlier days, and rules: found in the store, or learned."""
     saved = None if wanted.rules is None else load(wanted.rules)
     given = _given(wanted, saved, say)
@@ -174,7 +174,7 @@ def open_review(wanted: Wanted, db: Path | None, say: Say) -> Review:
     return review
 
 
-def _given(wanted: Wanted, saved: Rulebook | None, say: Say) -> Given:
+def _given(wanted: Opening, saved: Rulebook | None, say: Say) -> Intake:
     say(f"reading {wanted.file.name}")
     texts = () if saved is None else saved.rules.schema.texts()
     frame = read(wanted.file, table=wanted.table, query=wanted.query, texts=texts)
@@ -206,7 +206,7 @@ def _labels_by(saved: Rulebook, frame: Frame) -> Verdict:
     return Verdict(codes, rules.classes, positive, "what the rules say", (), negative)
 
 
-def _with_fields(given: Given, saved: Rulebook) -> Given:
+def _with_fields(given: Intake, saved: Rulebook) -> Intake:
     """The table with the rules' own fields, as they were when the rules were learned."""
     if tuple(map(str, saved.rules.classes)) != tuple(map(str, given.verdict.classes)):
         raise StairError(

@@ -58,7 +58,7 @@ def are_outliers(verdict: Verdict, codes: NDArray[np.int32]) -> NDArray[np.bool_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Said:
+class Judgement:
     """What was said about a group: the word, its rows, and the class that its rule gives them."""
 
     word: str
@@ -85,7 +85,7 @@ class Judged:
         return int(np.count_nonzero(self.marks == mark))
 
 
-def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> Array:
+def notes_of(n_rows: int, groups: Sequence[Judgement], single: Mapping[int, str]) -> Array:
     """Each row's note, None where there is none: its own, or all those on its groups."""
     notes = np.full(n_rows, None, dtype=object)
     for group in groups:
@@ -100,7 +100,7 @@ def notes_of(n_rows: int, groups: Sequence[Said], single: Mapping[int, str]) -> 
 
 def judge(
     codes: NDArray[np.int32],
-    groups: list[Said],
+    groups: list[Judgement],
     single: Mapping[int, str],
     positive: int | None,
     negative: int | None = None,

@@ -50,7 +50,7 @@ def names_of(finds_outliers: bool) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Listing:
     """How a page of rows is wanted."""
 
     sort: str
@@ -311,7 +311,7 @@ def panel(review: Review, now: Now, group: Group) -> str:
     )
 
 
-def rows(review: Review, now: Now, group: Group, page: Page, asked: Asked) -> str:
+def rows(review: Review, now: Now, group: Group, page: Page, asked: Listing) -> str:
     given, state = review.given, now.state
     classes = [now.revision.summary.rules.label_name(c) for c in given.verdict.classes]
     codes = given.verdict.codes[page.rows]

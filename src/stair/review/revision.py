@@ -19,7 +19,7 @@ from stair.export.text import (
     score_in_words,
 )
 from stair.export.wished import missed_in_words
-from stair.intake import Given
+from stair.intake import Intake
 from stair.learn.kinds import Kind
 from stair.report.content import RuleView
 from stair.report.data import Views, rule_as_sql
@@ -64,7 +64,7 @@ class Revision:
     event: int
     cause: str
     summary: Summary
-    given: Given
+    given: Intake
     groups: tuple[Group, ...]
     settings: Document
     learned_from: int  # the last event whose verdicts are in the labels; 0 for the detector's own

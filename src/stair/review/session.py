@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, from_json, to_json
-from stair.intake import Given
+from stair.intake import Intake
 from stair.learn.exceptions import Excepted, Wanted, learn_exceptions
 from stair.learn.learner import check_rules
 from stair.learn.method import Learned
@@ -29,7 +29,7 @@ from stair.review.jobs import Say
 from stair.review.judged import (
     INLIER,
     Judged,
-    Said,
+    Judgement,
     are_outliers,
     judge,
     normal_of,
@@ -67,7 +67,7 @@ class Proposal:
 class Review:
     """A table under review. Its methods may be called from several threads."""
 
-    def __init__(self, given: Given, store: Store, *, has_verdict: bool = True) -> None:
+    def __init__(self, given: Intake, store: Store, *, has_verdict: bool = True) -> None:
         self.given = given
         self.store = store
         self.rows = Rows(given.frame)
@@ -78,8 +78,8 @@ class Review:
         # By the whole event: the number of one that did not come to the disk is given again.
         self._revisions: dict[Event, Revision] = {}
         self._judged: tuple[State, Judged] | None = None
-        self._decoded: dict[Event, Said] = {}  # the verdicts that hold
-        self._labelled: tuple[int, Given] = (0, given)  # the labels in use, by their event
+        self._decoded: dict[Event, Judgement] = {}  # the verdicts that hold
+        self._labelled: tuple[int, Intake] = (0, given)  # the labels in use, by their event
 
     # --- what there is now --------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Review:
                 said_by(edit["before"]), said_by(edit["after"])
             return found
 
-    def _said(self, event: Event) -> Said:
+    def _said(self, event: Event) -> Judgement:
         """What a verdict says, read once as long as it holds: which rows, and of which class (-1
         where it is a single row of no kind)."""
         known = self._decoded.get(event)
@@ -157,7 +157,7 @@ class Review:
                 rows = np.array([int(event.subject)], dtype=np.intp)
             if found:
                 label = int(range(len(self.given.verdict.classes))[found["label"]])
-            return Said(event.verdict, rows, label, event.note)
+            return Judgement(event.verdict, rows, label, event.note)
 
     def _read(self, event: Event) -> Revision:
         """A rule set from the store, counted anew on the rows."""
@@ -186,7 +186,9 @@ class Review:
             summary = with_remembered(summary, remembered, payload["rules"])
         return self._revised(event, summary, given, payload)
 
-    def _revised(self, event: Event, summary: Summary, given: Given, payload: Document) -> Revision:
+    def _revised(
+        self, event: Event, summary: Summary, given: Intake, payload: Document
+    ) -> Revision:
         groups = self._groups_of(summary.rules, given, payload["rules"]["rules"])
         said = {said_by(edit["after"]) for edit in payload["edits"]}
         return Revision(
@@ -206,7 +208,7 @@ class Review:
         )  # fmt: skip
 
     def _groups_of(
-        self, rules: RuleSet, labelled: Given, texts: Sequence[Document]
+        self, rules: RuleSet, labelled: Intake, texts: Sequence[Document]
     ) -> tuple[Group, ...]:
         """Outlier rules first, then what no rule explains, then the inlier rules."""
         given = self.given  # all rows, also those that unsure verdicts left out of the labels
@@ -233,7 +235,7 @@ class Review:
         return (*judged, *others)
 
     def _unexplained(
-        self, rules: RuleSet, covered: NDArray[np.bool_], labelled: Given
+        self, rules: RuleSet, covered: NDArray[np.bool_], labelled: Intake
     ) -> list[Group]:
         """Outliers that no outlier rule covers, for each kind of them."""
         verdict = self.given.verdict
@@ -269,7 +271,7 @@ class Review:
         kinds = {row: self._said(event).label for row, event in state.rows.items() if event.payload}
         return judge(verdict.codes, groups, single, verdict.positive, verdict.negative, kinds)
 
-    def _relabelled(self, event: int) -> Given:
+    def _relabelled(self, event: int) -> Intake:
         """The table with the labels that the verdicts up to an event gave it."""
         if not event:
             return self.given
@@ -295,7 +297,7 @@ class Review:
             n_rows=len(group.rows), payload=payload, key=once, instead_of=others,
         )  # fmt: skip
         with self._lock:
-            self._decoded[event] = Said(verdict, group.rows, group.label, note)
+            self._decoded[event] = Judgement(verdict, group.rows, group.label, note)
         return event
 
     def notes(self, now: Now) -> Array:
@@ -396,7 +398,7 @@ class Review:
         return summary_of(revision.given, Learned(rules, ()), revision.settings, CHANGED)
 
     def _recounted(
-        self, rules: RuleSet, number: int, clauses: tuple[Clause, ...], given: Given
+        self, rules: RuleSet, number: int, clauses: tuple[Clause, ...], given: Intake
     ) -> RuleSet:
         old = rules.rules[number]
         changed = replace(rules, rules=(*rules.rules[:number], Rule(clauses, old.label, old.counts),
@@ -451,7 +453,7 @@ class Review:
         self.proposal = None
 
     def _put_learned(
-        self, who: str, cause: str, request: Document, summary: Summary, given: Given,
+        self, who: str, cause: str, request: Document, summary: Summary, given: Intake,
         learned_from: int,
     ) -> Revision:  # fmt: skip
         """New rules. What a person changed in one of them before, by hand, is changed again."""
@@ -476,7 +478,7 @@ class Review:
             summary = summary_of(given, Learned(rules, ()), summary.settings, why)
         return self._put(who, cause, request, summary, given, learned_from, edits)
 
-    def _still_taking(self, rules: RuleSet, given: Given) -> list[Rule]:
+    def _still_taking(self, rules: RuleSet, given: Intake) -> list[Rule]:
         """The exceptions in use that take a row from new rules too: those have none of their own,
         unless they are from a file."""
         now = self.now()
@@ -487,7 +489,7 @@ class Review:
         return [present[k] for k in np.flatnonzero(lifted)]
 
     def _put(
-        self, who: str, cause: str, request: Document, summary: Summary, given: Given,
+        self, who: str, cause: str, request: Document, summary: Summary, given: Intake,
         learned_from: int, edits: Sequence[Edit],
     ) -> Revision:  # fmt: skip
         payload = {
@@ -537,7 +539,7 @@ def _by_id(event: Event) -> int:
     return event.id
 
 
-def _check_classes(given: Given) -> None:
+def _check_classes(given: Intake) -> None:
     if len(np.unique(given.codes)) < 2:
         raise StairError(
             "by the verdicts so far all rows are of one kind, so there is nothing to tell apart; "
@@ -545,7 +547,7 @@ def _check_classes(given: Given) -> None:
         )
 
 
-def with_own_scores(rules: RuleSet, given: Given) -> RuleSet:
+def with_own_scores(rules: RuleSet, given: Intake) -> RuleSet:
     """Rules that were changed after learning must not carry the scores they were learned with.
 
     What training knew when it assigned rows to partitions is gone, so nothing better is claimed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stair.errors import StairError
-from stair.intake import Given
+from stair.intake import Intake
 from stair.learn.learner import Learner
 from stair.learn.method import Method
 from stair.learn.methods import METHODS, method_of, settings_of
@@ -11,7 +11,7 @@ from stair.review.jobs import Say
 from stair.review.revision import Document
 
 
-def learner(given: Given, settings: Document, say: Say) -> Learner:
+def learner(given: Intake, settings: Document, say: Say) -> Learner:
     """The learner that these settings describe; those that are not named have their defaults."""
     return Learner(method_in(settings), given.schema, given.verdict, say)
 

@@ -10,7 +10,7 @@ from typing import Final
 from stair.data import read
 from stair.errors import StairError
 from stair.learn.table import choose_fields
-from stair.review.desk import Wanted
+from stair.review.desk import Opening
 from stair.review.forms import Form
 from stair.verdict.codebook import text_of
 from stair.verdict.labels import read_labels
@@ -36,7 +36,7 @@ def columns_of(path: Path) -> tuple[list[tuple[str, str, list[str]]], int, str |
     return found, frame.n_rows, guess
 
 
-def wanted_of(path: Path, form: Form) -> Wanted:
+def wanted_of(path: Path, form: Form) -> Opening:
     """What a filled form asks for."""
 
     by = form.get("by", "")
@@ -45,7 +45,7 @@ def wanted_of(path: Path, form: Form) -> Wanted:
     unused = tuple(name for name in columns if name not in used and name != label)
     if columns and len(unused) == len([c for c in columns if c != label]):
         raise StairError("no column is ticked; the rules need at least one to speak of")
-    return Wanted(
+    return Opening(
         path,
         label=label or None,
         negative=(form.get("normal", "") or None) if by == "label" else None,

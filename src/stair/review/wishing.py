@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stair.errors import StairError
-from stair.intake import Given
+from stair.intake import Intake
 from stair.learn.wishes import ColumnWish, column_wishes_of
 from stair.review.forms import Form
 from stair.review.revision import Document
@@ -50,7 +50,7 @@ class WishForm:
     columns: tuple[ColumnMenu, ...]
 
 
-def wish_form(given: Given, settings: Document) -> WishForm:
+def wish_form(given: Intake, settings: Document) -> WishForm:
     """The form with the wishes of these settings."""
     known = column_wishes_of(settings.get("column_wishes"))
     fields = {f.source: f for f in reversed(given.schema.fields)}

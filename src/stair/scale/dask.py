@@ -33,7 +33,7 @@ from stair.scale.options import Options
 from stair.scale.parts import Shelf
 from stair.scale.profile import Profile, merge_profiles, profile_batch
 from stair.scale.raw import Batch, Raw, Words, from_loaded
-from stair.scale.remote import Asked, RemoteCounter
+from stair.scale.remote import Errand, RemoteCounter
 from stair.scale.rows import G, Gathering
 from stair.scale.work import CODES_ARE_THERE, load_plan, save_plan
 
@@ -358,7 +358,7 @@ class DaskCounter(RemoteCounter):
         self._blocks, self._groups, self._cluster = blocks, cluster.together(blocks), cluster
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
-    def _sum(self, asked: Asked) -> Counts:
+    def _sum(self, asked: Errand) -> Counts:
         dask = import_module("dask")
 
         shared = dask.delayed(asked, traverse=False)
@@ -439,7 +439,7 @@ def _whole(block: Block | None) -> Block:
     return block
 
 
-def _count_parts(blocks: list[Block | None], asked: Asked) -> Counts:
+def _count_parts(blocks: list[Block | None], asked: Errand) -> Counts:
     return asked.counts(list(map(_whole, blocks)))
 
 

@@ -13,7 +13,7 @@ from stair.scale.draw import CodeSample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class Errand:
     """What a worker has to know to count its blocks."""
 
     paths: Paths
@@ -46,12 +46,12 @@ class RemoteCounter(ABC):
         return self._ask(paths, columns)
 
     def _ask(self, paths: Paths, columns: Sequence[int]) -> Counts:
-        return self._sum(Asked(paths, tuple(self.sizes), tuple(columns), self._n_classes))
+        return self._sum(Errand(paths, tuple(self.sizes), tuple(columns), self._n_classes))
 
     @abstractmethod
     def draw(self, most: int, seed: int) -> CodeSample:
         """One pass that draws rows."""
 
     @abstractmethod
-    def _sum(self, asked: Asked) -> Counts:
+    def _sum(self, asked: Errand) -> Counts:
         """One pass: the counts of all workers together."""

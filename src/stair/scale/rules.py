@@ -21,7 +21,7 @@ from stair.learn.frontier import frontier_of
 from stair.learn.grow import Node, Step
 from stair.learn.kinds import Kind
 from stair.learn.learner import Learner, check_rules
-from stair.learn.levels import Known, Pass, grow_by_level, recount
+from stair.learn.levels import Divisions, Pass, grow_by_level, recount
 from stair.learn.method import Certificate
 from stair.learn.method import Learned as Made
 from stair.learn.methods import StairMethod
@@ -68,13 +68,13 @@ def learn_rules(
     method: StairMethod,
     counts_at_once: int,
     say: Progress,
-    known: Known | None = None,
-    on_level: Callable[[Known], None] | None = None,
+    known: Divisions | None = None,
+    on_level: Callable[[Divisions], None] | None = None,
 ) -> Learned:
     """STAIR by level, and a last pass that counts the rules that it keeps."""
     n_rows = sum(coded.totals)
 
-    def told(found: Pass, known: Known) -> None:
+    def told(found: Pass, known: Divisions) -> None:
         if on_level is not None:
             on_level(known)
         rate = n_rows / max(found.seconds, 1e-9)

@@ -26,7 +26,7 @@ from stair.scale.coding import Coded, Coder, Coding, Plan, make_plan
 from stair.scale.draw import CodeSample
 from stair.scale.options import Options
 from stair.scale.profile import Profile, merge_profiles, profile_batch
-from stair.scale.remote import Asked, RemoteCounter
+from stair.scale.remote import Errand, RemoteCounter
 from stair.scale.rows import G, Gathering
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class SparkCounter(RemoteCounter):
         self._codes = codes
         super().__init__(plan.coding.columns, plan.coding.sizes, len(plan.verdict.classes))
 
-    def _sum(self, asked: Asked) -> Counts:
+    def _sum(self, asked: Errand) -> Counts:
         counted = self._codes.mapInArrow(_Counting(asked), "place long, n long")
         with _in_words():
             rows = counted.groupBy("place").sum("n").collect()
@@ -198,7 +198,7 @@ class _Coding:
 
 
 class _Counting:
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Errand) -> None:
         self.asked = asked
 
     def __call__(self, batches: Batches) -> Batches:

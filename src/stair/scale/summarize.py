@@ -16,7 +16,7 @@ from stair.engines.large import Dask, DuckDB, LargeEngine, read_memory
 from stair.errors import StairError, option
 from stair.intake import Columns, Statement
 from stair.learn.learner import Learner
-from stair.learn.levels import Known
+from stair.learn.levels import Divisions
 from stair.learn.method import Method
 from stair.learn.methods import StairMethod
 from stair.learn.seeds import seed_of
@@ -225,7 +225,7 @@ def _by_level(
     folder: Path | None = None,
 ) -> Learned:
     """The rules; levels that are done are kept in the folder and found there again."""
-    known, keep = Known(), None
+    known, keep = Divisions(), None
     if folder is not None:
         levels = Levels.at(folder, coded, method.max_rule_length)
         known, keep = levels.load(), levels.save

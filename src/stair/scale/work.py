@@ -26,7 +26,7 @@ from stair.data.packages import reason
 from stair.engines.histograms import Division
 from stair.engines.search import Split
 from stair.errors import StairError, option
-from stair.learn.levels import Known
+from stair.learn.levels import Divisions
 from stair.rules.columns import ANY_SIDE, Binned, Categories, Column, Numbers, Sides, Times
 from stair.rules.schema import Field
 from stair.scale.coding import Coded, Coder, Coding, Plan
@@ -266,7 +266,7 @@ class Levels:
         about = [columns, coded.classes, coded.positive, coded.totals, max_rule_length]
         return cls(folder / f"levels-{max_rule_length}.json", _digest(about))
 
-    def save(self, known: Known) -> None:
+    def save(self, known: Divisions) -> None:
         """The divisions that are known."""
         document = {
             "of": self.of,
@@ -281,16 +281,16 @@ class Levels:
         }  # fmt: skip
         save(self.path, document)
 
-    def load(self) -> Known:
+    def load(self) -> Divisions:
         """What an earlier run has left; nothing where it is not whole, or of other codes."""
         try:
             found = load(self.path)
-            return _known(found) if found["of"] == self.of else Known()
+            return _known(found) if found["of"] == self.of else Divisions()
         except NOT_WHOLE:
-            return Known()
+            return Divisions()
 
 
-def _known(found: Any) -> Known:
+def _known(found: Any) -> Divisions:
     divisions = {
         path: None if each is None else Division(
             Split(*each[0]), each[1], each[2], tuple(each[3]), tuple(each[4]), each[5],
@@ -298,4 +298,4 @@ def _known(found: Any) -> Known:
         )
         for path, each in found["divisions"].items()
     }  # fmt: skip
-    return Known(divisions, found["passes"])
+    return Divisions(divisions, found["passes"])

@@ -18,7 +18,7 @@ from stair import DistilledStair, FloorNotReached, Stair, StairError
 from stair.demo import payments
 from stair.learn.distill import least_outliers
 from stair.learn.distill.cells import cells_of
-from stair.learn.distill.cover import KERNELS, Cover, Placed, problem_of
+from stair.learn.distill.cover import KERNELS, Candidate, Cover, problem_of
 from stair.learn.distill.equal import distinct_rows, one_for_all
 from stair.learn.distill.exact import choose
 from stair.rules.columns import Numbers
@@ -158,9 +158,9 @@ def test_the_exact_choice_is_the_best_of_all_choices(seed: int) -> None:
     candidates = []
     for _ in range(7):
         rows = np.flatnonzero(random.random(n) < np.where(y == 1, 0.5, 0.1)).astype(np.int32)
-        candidates.append(Placed({}, 0, rows, int(random.integers(1, 4)), int(y[rows].sum())))
+        candidates.append(Candidate({}, 0, rows, int(random.integers(1, 4)), int(y[rows].sum())))
 
-    def is_enough(chosen: tuple[Placed, ...]) -> bool:
+    def is_enough(chosen: tuple[Candidate, ...]) -> bool:
         predicted = np.zeros(n, dtype=bool)
         for rule in chosen:
             predicted[rule.rows] = True

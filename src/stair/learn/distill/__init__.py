@@ -24,7 +24,7 @@ from stair.learn.distill.polish import Reader, clauses_of
 from stair.learn.distill.starts import boxes_of
 from stair.learn.grow import Growth, grow, leaves_of
 from stair.learn.known import length_with_costs
-from stair.learn.wishes import Found, Outcome, Wishes
+from stair.learn.wishes import Outcome, Reach, Wishes
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
 from stair.rules.match import first_covering
@@ -379,7 +379,7 @@ class _Maker:
         inside = self._predicted(rules) == self.positive
         counts = self._counts(inside)
         hits, alerts, n_rows = counts[self.positive], int(inside.sum()), len(inside)
-        found = Found(
+        found = Reach(
             hits, sum(counts) - hits, alerts, rules.totals[self.positive], n_rows,
             tuple(rule.precision for rule in rules), length_with_costs(rules, costs), len(rules),
         )  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from stair.learn.distill.cells import Bins, Box
-from stair.learn.distill.cover import Cover, Placed
+from stair.learn.distill.cover import Candidate, Cover
 
 NOTHING: Final = -(1 << 60)
 # How much of an inlier's cost counts while a box is begun, in thousandths.
@@ -97,7 +97,7 @@ def with_clause(cover: Cover, box: Box, column: int, found: Around, k: int, seed
     return {**box, column: bins}
 
 
-def improved(cover: Cover, box: Box) -> tuple[Placed, int]:
+def improved(cover: Cover, box: Box) -> tuple[Candidate, int]:
     """The box drawn anew, clause by clause, until nothing improves; and what it gains."""
     is_picky = cover.is_picky
     while True:
@@ -134,7 +134,7 @@ def begun(
     seed: int = -1,
     choices: int = 1,
     columns: NDArray[np.bool_] | None = None,
-) -> Iterator[tuple[Placed, int]]:
+) -> Iterator[tuple[Candidate, int]]:
     """Boxes of one, two, … attributes, each drawn anew at the true cost, with what they gain."""
     box: Box = {}
     began = cover.kernel.work

@@ -165,7 +165,7 @@ def _fraction(score: float) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placed:
+class Candidate:
     """A box with its label (a place among the problem's labels) and the rows inside."""
 
     box: Box
@@ -186,7 +186,7 @@ class Cover:
         self.most_at_once: float = math.inf  # the work that a single box may cost
         cells = problem.cells
         n_rows = len(problem.classes)
-        self.rules: list[Placed] = []
+        self.rules: list[Candidate] = []
         self._counts = np.zeros((len(problem.labels), n_rows), dtype=np.int32)
         self._rank = np.full(n_rows, len(problem.labels), dtype=np.intp)
         self._times: dict[int, NDArray[np.int64]] = {}
@@ -247,7 +247,7 @@ class Cover:
         """Whether a box may be worth something and still be none that may be chosen."""
         return self.least > 1 or self.problem.of_rules is not None
 
-    def allows(self, rule: Placed) -> bool:
+    def allows(self, rule: Candidate) -> bool:
         """Whether a rule covers outliers enough, and is precise enough."""
         return rule.hits >= self.least and self.problem.is_precise(rule.rows)
 
@@ -288,25 +288,25 @@ class Cover:
             self.aim = label
             self.kernel.load(self.gains(np.arange(len(self._rank))))
 
-    def place(self, box: Box) -> Placed:
+    def place(self, box: Box) -> Candidate:
         """A box with its rows, not yet chosen."""
         problem = self.problem
         rows = self.kernel.rows(*problem.cells.table(box))
         own = problem.classes[rows] == problem.labels[self.aim]
         hits = int(problem.times[rows[own]].sum())
-        return Placed(box, self.aim, rows, problem.cells.length(box), hits)
+        return Candidate(box, self.aim, rows, problem.cells.length(box), hits)
 
-    def add(self, rule: Placed) -> None:
+    def add(self, rule: Candidate) -> None:
         self._counts[rule.label][rule.rows] += 1
         self._update(rule)
         self.rules.append(rule)
 
-    def remove(self, rule: Placed) -> None:
+    def remove(self, rule: Candidate) -> None:
         self._counts[rule.label][rule.rows] -= 1
         self._update(rule)
         self.rules.remove(rule)
 
-    def become(self, rules: Sequence[Placed]) -> None:
+    def become(self, rules: Sequence[Candidate]) -> None:
         """Go back to rules of an earlier moment."""
         wanted = set(map(id, rules))
         here = set(map(id, self.rules))
@@ -317,7 +317,7 @@ class Cover:
                 self.add(rule)
         self.rules = list(rules)
 
-    def _update(self, rule: Placed) -> None:
+    def _update(self, rule: Candidate) -> None:
         rows = rule.rows
         before = int(self._worth(rows).sum())
         was_covered = self._rank[rows] < len(self.problem.labels)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.learn.distill.cover import Placed, Problem
+from stair.learn.distill.cover import Candidate, Problem
 from stair.learn.distill.quiet import quiet_solver
 
 # Candidates that cover more rows than this together are too many for a bound in a second or two.
@@ -32,7 +32,7 @@ MOST_ANSWERS: Final = 4
 class Choice:
     """The shortest set that was found (None where none is shorter), and the lower bound."""
 
-    rules: tuple[Placed, ...] | None
+    rules: tuple[Candidate, ...] | None
     bound: int
     n_candidates: int
 
@@ -42,14 +42,14 @@ class Most:
     """The set that explains most (None where none explains more), and the weight of outliers that
     no other explains more than."""
 
-    rules: tuple[Placed, ...] | None
+    rules: tuple[Candidate, ...] | None
     bound: int
     n_candidates: int
 
 
 def choose(
     problem: Problem,
-    candidates: Sequence[Placed],
+    candidates: Sequence[Candidate],
     length: int,
     seconds: float | None = None,
     most_entries: int = 6_000,
@@ -79,7 +79,7 @@ def choose(
 
 def most_explained(
     problem: Problem,
-    candidates: Sequence[Placed],
+    candidates: Sequence[Candidate],
     explained: int,
     seconds: float | None = None,
     most_entries: int = 6_000,
@@ -138,7 +138,7 @@ def _another(taken: NDArray[np.bool_], n_variables: int) -> Any:
 
 def _exactly(
     problem: Problem,
-    candidates: Sequence[Placed],
+    candidates: Sequence[Candidate],
     length: int,
     bound: int,
     programme: tuple[NDArray[np.float64], object, NDArray[np.float64]],
@@ -177,7 +177,7 @@ def _exactly(
     return Choice(None, min(bound, length), n_rules)
 
 
-def worth_of(problem: Problem, rules: Sequence[Placed]) -> int:
+def worth_of(problem: Problem, rules: Sequence[Candidate]) -> int:
     """What rules of one label are worth together, counted row by row."""
     covered = np.zeros(len(problem.classes), dtype=np.bool_)
     for rule in rules:
@@ -186,7 +186,7 @@ def worth_of(problem: Problem, rules: Sequence[Placed]) -> int:
     return int((worth * problem.weights).sum())
 
 
-def sums_of(problem: Problem, rules: Sequence[Placed]) -> tuple[int, int, int]:
+def sums_of(problem: Problem, rules: Sequence[Candidate]) -> tuple[int, int, int]:
     """What rules cover together: the weight of outliers, that of inliers, and how many rows."""
     covered = np.zeros(len(problem.classes), dtype=np.bool_)
     for rule in rules:
@@ -194,7 +194,7 @@ def sums_of(problem: Problem, rules: Sequence[Placed]) -> tuple[int, int, int]:
     return problem.sums_of(np.flatnonzero(covered))
 
 
-def meets(problem: Problem, rules: Sequence[Placed]) -> bool:
+def meets(problem: Problem, rules: Sequence[Candidate]) -> bool:
     """Whether rules of one label are above the floor, and all else that is wished, row by row."""
     if not problem.limits:
         return worth_of(problem, rules) > problem.floor
@@ -204,7 +204,7 @@ def meets(problem: Problem, rules: Sequence[Placed]) -> bool:
 
 
 def _programme(
-    problem: Problem, candidates: Sequence[Placed]
+    problem: Problem, candidates: Sequence[Candidate]
 ) -> tuple[NDArray[np.float64], Any, NDArray[np.float64], NDArray[np.int64]]:
     """Costs, matrix and limits: rules first, then groups of rows; matrix · x ≤ limits. Last the
     weight of the outliers in each of the groups.
@@ -271,8 +271,8 @@ def _programme(
 
 
 def candidates_of(
-    problem: Problem, pool: Sequence[Placed], chosen: Sequence[Placed]
-) -> list[Placed]:
+    problem: Problem, pool: Sequence[Candidate], chosen: Sequence[Candidate]
+) -> list[Candidate]:
     """As many candidates as an exact choice can take, the best by worth for their length first."""
     kept = list(chosen)
     seen = {(frozenset(r.box), r.rows.tobytes()) for r in kept}
@@ -291,14 +291,14 @@ def candidates_of(
     return kept
 
 
-def _alone(problem: Problem, rule: Placed) -> int:
+def _alone(problem: Problem, rule: Candidate) -> int:
     """What the rule is worth by itself."""
     gains = problem.worth[:, rule.label] - problem.worth[:, -1]
     return int((gains[problem.classes[rule.rows]] * problem.weights[rule.rows]).sum())
 
 
 def _groups(
-    problem: Problem, candidates: Sequence[Placed]
+    problem: Problem, candidates: Sequence[Candidate]
 ) -> tuple[
     NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]
 ]:

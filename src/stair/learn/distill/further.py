@@ -8,22 +8,22 @@ import numpy as np
 from numpy.random import Generator
 
 from stair.learn.distill.boxes import EASES, begun
-from stair.learn.distill.cover import Cover, Placed
+from stair.learn.distill.cover import Candidate, Cover
 from stair.learn.distill.select import POWER, Pool
 
 # Of the candidates that the search remembers so many are held against what is not explained.
 MOST: Final = 2000
 
 
-def next_rule(cover: Cover, random: Generator, pool: Pool) -> Placed | None:
+def next_rule(cover: Cover, random: Generator, pool: Pool) -> Candidate | None:
     """The rule that adds most for its length to the present ones: one that the search remembers, or
     a box that is drawn now. None where nothing adds."""
     if len(cover.problem.labels) != 1 or cover.must_stop():
         return None
     gains, times = cover.kernel.row_gains, cover.problem.times
-    best: tuple[float, Placed] | None = None
+    best: tuple[float, Candidate] | None = None
 
-    def look_at(rule: Placed) -> None:
+    def look_at(rule: Candidate) -> None:
         nonlocal best
         here = gains[rule.rows]
         gain = int(here.sum())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.learn.distill.cells import cells_of
-from stair.learn.distill.cover import Placed, Problem, problem_of
+from stair.learn.distill.cover import Candidate, Problem, problem_of
 from stair.learn.distill.exact import MOST_ROWS, choose
 from stair.learn.distill.plan import least_outliers
 from stair.learn.distill.select import POWER
@@ -72,8 +72,10 @@ def pick(
             min_score=min_score, max_rule_length=max(lengths, default=1), min_outliers=least,
         )  # fmt: skip
         rules = [
-            Placed({}, problem.labels.index(label), np.flatnonzero(covered[:, k]).astype(np.int32),
-                   lengths[k], hits[k])
+            Candidate(
+                {}, problem.labels.index(label), np.flatnonzero(covered[:, k]).astype(np.int32),
+                lengths[k], hits[k],
+            )
             for k, label in enumerate(labels)
         ]  # fmt: skip
         allowed = [rule for rule in rules if rule.hits >= least]
@@ -108,7 +110,7 @@ def one_more(
     best: tuple[float, int] | None = None
     for k, length in enumerate(lengths):
         rows = np.flatnonzero(covered[:, k] & ~is_explained).astype(np.int32)
-        gain = _gain(problem, ranks, Placed({}, 0, rows, length, 0))
+        gain = _gain(problem, ranks, Candidate({}, 0, rows, length, 0))
         if gain <= 0 or int(counts[rows][classes[rows] == 1].sum()) < least:
             continue
         score = gain / length**POWER
@@ -118,8 +120,8 @@ def one_more(
 
 
 def _shortest(
-    problem: Problem, rules: Sequence[Placed], most: int | None, seconds: float | None
-) -> tuple[list[Placed], int]:
+    problem: Problem, rules: Sequence[Candidate], most: int | None, seconds: float | None
+) -> tuple[list[Candidate], int]:
     """The shortest choice above the floor that was found, and a bound; at most so long."""
     chosen = _fewer(problem, _greedy(problem, rules))
     length = sum(rule.length for rule in chosen)
@@ -138,9 +140,9 @@ def _shortest(
     return chosen, min(bound, sum(rule.length for rule in chosen))
 
 
-def _greedy(problem: Problem, rules: Sequence[Placed]) -> list[Placed]:
+def _greedy(problem: Problem, rules: Sequence[Candidate]) -> list[Candidate]:
     """Rules by what they add for their length, until the floor is passed or nothing adds."""
-    chosen: list[Placed] = []
+    chosen: list[Candidate] = []
     while _worth(problem, chosen) <= problem.floor:
         ranks = _ranks(problem, chosen)
         gains = [_gain(problem, ranks, rule) for rule in rules]
@@ -151,7 +153,7 @@ def _greedy(problem: Problem, rules: Sequence[Placed]) -> list[Placed]:
     return chosen
 
 
-def _fewer(problem: Problem, chosen: list[Placed]) -> list[Placed]:
+def _fewer(problem: Problem, chosen: list[Candidate]) -> list[Candidate]:
     """Without the rules that the floor, or the worth below it, does not need: longest first."""
     floor = min(problem.floor, _worth(problem, chosen) - 1)
     for rule in sorted(chosen, key=lambda rule: -rule.length):
@@ -161,12 +163,12 @@ def _fewer(problem: Problem, chosen: list[Placed]) -> list[Placed]:
     return chosen
 
 
-def _loss(problem: Problem, chosen: Sequence[Placed], rule: Placed) -> int:
+def _loss(problem: Problem, chosen: Sequence[Candidate], rule: Candidate) -> int:
     others = [other for other in chosen if other is not rule]
     return _worth(problem, chosen) - _worth(problem, others)
 
 
-def _ranks(problem: Problem, chosen: Sequence[Placed]) -> NDArray[np.intp]:
+def _ranks(problem: Problem, chosen: Sequence[Candidate]) -> NDArray[np.intp]:
     """The place of each group's label: the first of the rules that cover it, else the default."""
     ranks = np.full(len(problem.classes), len(problem.labels), dtype=np.intp)
     for rule in chosen:
@@ -174,12 +176,12 @@ def _ranks(problem: Problem, chosen: Sequence[Placed]) -> NDArray[np.intp]:
     return ranks
 
 
-def _worth(problem: Problem, chosen: Sequence[Placed]) -> int:
+def _worth(problem: Problem, chosen: Sequence[Candidate]) -> int:
     worth = problem.worth[problem.classes, _ranks(problem, chosen)]
     return int((worth * problem.weights).sum())
 
 
-def _gain(problem: Problem, ranks: NDArray[np.intp], rule: Placed) -> int:
+def _gain(problem: Problem, ranks: NDArray[np.intp], rule: Candidate) -> int:
     classes, before = problem.classes[rule.rows], ranks[rule.rows]
     after = np.minimum(before, rule.label)
     change = problem.worth[classes, after] - problem.worth[classes, before]

@@ -11,7 +11,7 @@ import numpy as np
 
 from stair.learn.distill.boxes import FULL, around, with_clause
 from stair.learn.distill.clock import SHORTENING, Clock
-from stair.learn.distill.cover import Cover, Placed, Problem
+from stair.learn.distill.cover import Candidate, Cover, Problem
 from stair.learn.distill.exact import candidates_of, choose
 from stair.learn.distill.further import has_more, next_rule
 from stair.learn.distill.select import (
@@ -69,11 +69,11 @@ _PLANS: Final = {
 class Chosen(NamedTuple):
     """The shortest set that was found, whether it reaches the floor, and how short it could be."""
 
-    rules: list[Placed]
+    rules: list[Candidate]
     is_enough: bool
     bound: int = 0
     n_candidates: int = 0
-    further: Placed | None = None  # a rule that would add most to these
+    further: Candidate | None = None  # a rule that would add most to these
     most: int = 0  # where as much as possible was to be explained: no choice explains more
 
 
@@ -207,16 +207,16 @@ def _wished_set(
     return Chosen(list(cover.rules), is_enough, bound, n_candidates, None, most)
 
 
-def _further(cover: Cover, random: np.random.Generator, pool: Pool, least: int) -> Placed | None:
+def _further(cover: Cover, random: np.random.Generator, pool: Pool, least: int) -> Candidate | None:
     """What one more rule would be, where the floor is reached and enough outliers are left."""
     cover.least = least
     return next_rule(cover, random, pool) if cover.is_enough() and has_more(cover) else None
 
 
-def _single_clause(cover: Cover) -> Placed | None:
+def _single_clause(cover: Cover) -> Candidate | None:
     """A clause that reaches the floor by itself, where there is one: one look at each column. A
     long list of values counts as more than one attribute: others go first."""
-    best: Placed | None = None
+    best: Candidate | None = None
     for label in range(len(cover.problem.labels)):
         cover.aim_at(label)
         found = around(cover, {})

@@ -16,7 +16,7 @@ from numpy.random import Generator
 from stair.learn.distill.boxes import EASES, FULL, around, begun, improved, with_clause, without
 from stair.learn.distill.cells import Box
 from stair.learn.distill.clock import Clock
-from stair.learn.distill.cover import Cover, Placed
+from stair.learn.distill.cover import Candidate, Cover
 
 # The greedy choice takes the box with the largest gain / length**POWER.
 POWER: Final = 0.8
@@ -81,14 +81,14 @@ class Pool:
     """The candidate rules that were worth something when they were found."""
 
     def __init__(self) -> None:
-        self._rules: dict[tuple[int, frozenset[tuple[int, object]]], Placed] = {}
+        self._rules: dict[tuple[int, frozenset[tuple[int, object]]], Candidate] = {}
 
-    def remember(self, rule: Placed) -> None:
+    def remember(self, rule: Candidate) -> None:
         if len(self._rules) < REMEMBERED:
             self._rules.setdefault((rule.label, frozenset(rule.box.items())), rule)
 
     @property
-    def rules(self) -> list[Placed]:
+    def rules(self) -> list[Candidate]:
         return list(self._rules.values())
 
 
@@ -103,7 +103,7 @@ def construct(
         return cover.is_enough() if problem.limits else cover.value > target
 
     while not is_past() and not stop() and not cover.is_full:
-        best: tuple[float, Placed] | None = None
+        best: tuple[float, Candidate] | None = None
         for label in range(len(problem.labels)):
             if cover.must_stop():
                 break
@@ -122,7 +122,7 @@ def construct(
         cover.add(best[1])
 
 
-def redraw(cover: Cover, rules: list[Placed]) -> None:
+def redraw(cover: Cover, rules: list[Candidate]) -> None:
     """Each of these rules drawn anew, given all the others; a rule that adds nothing goes."""
     for rule in rules:
         if cover.must_stop():
@@ -134,7 +134,7 @@ def redraw(cover: Cover, rules: list[Placed]) -> None:
             cover.add(rule if better.box == rule.box else better)
 
 
-def cheapest(cover: Cover, rule: Placed) -> tuple[float, Box | None]:
+def cheapest(cover: Cover, rule: Candidate) -> tuple[float, Box | None]:
     """The loss of worth per length of the clause, or of the whole rule, whose going costs least.
 
     The second is what is left of the box, None where the rule goes.
@@ -162,7 +162,7 @@ class Losses:
 
     def __init__(self, cover: Cover) -> None:
         self._cover = cover
-        self._known: dict[Placed, float] = {}
+        self._known: dict[Candidate, float] = {}
 
     def drop(self) -> None:
         """Let the cheapest go; the rule that covers least where there is no time to look."""
@@ -204,7 +204,7 @@ def shrink(cover: Cover, say: Callable[[int], None]) -> None:
 
 def find(
     cover: Cover, room: int, price: float, random: Generator, pool: Pool, tries: int
-) -> Placed | None:
+) -> Candidate | None:
     """A box of at most `room` attributes that gains most beyond `price` for each attribute."""
     problem = cover.problem
     if len(problem.labels) > 1:
@@ -213,7 +213,7 @@ def find(
     if not len(wanted):
         return None
     longest = min(room, problem.max_rule_length)
-    best: tuple[float, Placed] | None = None
+    best: tuple[float, Candidate] | None = None
     for _ in range(tries):
         if cover.must_stop():
             break
@@ -228,7 +228,7 @@ def find(
     return None if best is None else best[1]
 
 
-def lengthen(cover: Cover, rule: Placed) -> None:
+def lengthen(cover: Cover, rule: Candidate) -> None:
     """Give a rule the clause that gains most, where one gains."""
     cover.aim_at(rule.label)
     cover.remove(rule)
@@ -364,7 +364,7 @@ def renew(
             lengthen(cover, rule)
 
 
-def some(rules: list[Placed], most: int, random: Generator) -> list[Placed]:
+def some(rules: list[Candidate], most: int, random: Generator) -> list[Candidate]:
     if not rules:
         return []
     return [rules[k] for k in random.choice(len(rules), min(most, len(rules)), replace=False)]

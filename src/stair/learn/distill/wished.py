@@ -19,7 +19,7 @@ from numpy.random import Generator
 from stair.learn.distill.boxes import EASES, around, begun, with_clause
 from stair.learn.distill.cells import Bins, Box, all_bins
 from stair.learn.distill.clock import SHORTENING, Clock
-from stair.learn.distill.cover import Cover, Placed, Problem
+from stair.learn.distill.cover import Candidate, Cover, Problem
 from stair.learn.distill.exact import candidates_of, choose, most_explained
 from stair.learn.distill.select import (
     LEAN,
@@ -61,14 +61,14 @@ def first_candidates(cover: Cover, pool: Pool) -> None:
         pool.remember(rule)
 
 
-def every_box(cover: Cover) -> list[Placed] | None:
+def every_box(cover: Cover) -> list[Candidate] | None:
     """All boxes, the shortest for the same rows; None where there are too many."""
     cells = cover.problem.cells
     bins = [all_bins(cells, j, MOST_BOXES) for j in range(len(cells.columns))]
     n_boxes = math.prod(1 + len(each) if each is not None else MOST_BOXES for each in bins)
     if n_boxes > MOST_BOXES:
         return None
-    best: dict[bytes, Placed] = {}
+    best: dict[bytes, Candidate] = {}
     for box in _boxes([each or [] for each in bins]):
         n_attributes = len({cells.columns[j].attribute for j in box})
         if not box or n_attributes > cover.problem.max_rule_length:
@@ -92,7 +92,7 @@ def _boxes(bins: Sequence[Sequence[Bins]], first: int = 0) -> Iterator[Box]:
             yield {first: each, **rest}
 
 
-def narrowed(cover: Cover, rule: Placed) -> Placed | None:
+def narrowed(cover: Cover, rule: Candidate) -> Candidate | None:
     """A box cut off at one end of a column, so that no more rows are alerts than may be: the one
     that still covers most outliers. None where nothing is to be cut off, or nothing is left."""
     problem, cells = cover.problem, cover.problem.cells
@@ -138,10 +138,10 @@ def narrowed(cover: Cover, rule: Placed) -> Placed | None:
 
 def fill(
     cover: Cover, random: Generator, pool: Pool, tries: int, stop: Callable[[], bool]
-) -> list[Placed]:
+) -> list[Candidate]:
     """Boxes by gain per length as long as all ceilings hold; at several prices of an inlier, of
     which the set that explains most is taken."""
-    best: tuple[float, int, list[Placed]] = (math.inf, 0, [])
+    best: tuple[float, int, list[Candidate]] = (math.inf, 0, [])
     for ratio in (1.0, *RATIOS):
         cover.become([])
         cover.lean(ratio)
@@ -229,7 +229,7 @@ def explain_most(
     fit_in(cover)
     best, most = list(cover.rules), rank()
 
-    def take(rules: Sequence[Placed]) -> None:
+    def take(rules: Sequence[Candidate]) -> None:
         nonlocal best, most
         cover.become(rules)
         if rank() > most:

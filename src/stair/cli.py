@@ -254,7 +254,7 @@ def apply(
     if output is None and file == gate.DASH:
         output = gate.DASH  # as filters do
     gate.check_files([rules, file], [(output, "table")])
-    from stair.apply import Given, Truth, agreement_table, apply_to, coverage_table
+    from stair.apply import Place, Truth, agreement_table, apply_to, coverage_table
     from stair.data import is_many
     from stair.errors import StairError
     from stair.progress import ProgressLine
@@ -268,7 +268,7 @@ def apply(
     truth = None if label is None else Truth(label, positive or None, negative)
     with ProgressLine(quiet=quiet, stages=("reading", "applying")) as progress:
         saved = _saved(rules)
-        given = Given(gate.to_read(file), table, query)
+        given = Place(gate.to_read(file), table, query)
         target = None if output is None else gate.to_write(output, "table")
         applied = apply_to(saved, given, target, truth=truth, reasons=reasons, say=progress)
     if not quiet:
@@ -396,7 +396,7 @@ def explain(
 ) -> None:
     """Why rows are, or are not, outliers by the rules."""
     gate.check_files([rules, file, rows], [(json, "json")])
-    from stair.apply import Given, Truth, as_json, explain_rows, row_numbers
+    from stair.apply import Place, Truth, as_json, explain_rows, row_numbers
     from stair.data import atomic_write
     from stair.errors import StairError
     from stair.progress import ProgressLine
@@ -410,7 +410,7 @@ def explain(
     asked = row or (None if rows is None else row_numbers(gate.to_read(rows)))
     with ProgressLine(quiet=quiet, stages=("reading", "explaining")) as progress:
         saved = _saved(rules)
-        given = Given(gate.to_read(file), table, query)
+        given = Place(gate.to_read(file), table, query)
         found = explain_rows(saved, given, asked, truth=truth, uncovered=uncovered, say=progress)
         if json is not None or truth is not None:
             found = iter(list(found))

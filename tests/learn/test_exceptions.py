@@ -27,11 +27,10 @@ from stair import FloorNotReached, StairError, Summary, learn_exceptions
 from stair.data import write_table
 from stair.demo import payments
 from stair.export.json import Rulebook
-from stair.learn.exceptions import Opening
+from stair.learn.exceptions import Aim
 from stair.learn.exceptions import learn_exceptions as learn
 from stair.review import pages, taking
-from stair.review.desk import Opening as Opened
-from stair.review.desk import open_review
+from stair.review.desk import Opening, open_review
 from stair.review.session import Review
 from stair.rules.clauses import Interval
 from stair.rules.match import first_covering
@@ -167,7 +166,7 @@ def test_rows_of_a_rule_in_postgres() -> None:
 @pytest.fixture
 def review(tmp_path: Path) -> Review:
     write_table(tmp_path / "payments.csv", payments())
-    opened = Opened(tmp_path / "payments.csv", label="flagged", min_score=0.9, max_rule_length=3)
+    opened = Opening(tmp_path / "payments.csv", label="flagged", min_score=0.9, max_rule_length=3)
     return open_review(opened, None, quiet)
 
 
@@ -277,7 +276,7 @@ def test_no_shorter_exceptions_exist_where_one_or_two_clauses_are_enough(
     schema = Schema((Field("a", "number", "a"), Field("b", "number", "b")))
     rules = RuleSet((Rule((), 1),), (0, 1), schema, 0, (1.0, 1.0), 1)
     share = data.draw(st.sampled_from([0.5, 0.9, 1.0]))
-    wanted = Opening(share, min_rows=1)
+    wanted = Aim(share, min_rows=1)
     values = Values({"a": a, "b": b}, n)
     try:
         found = learn(rules, values, wrong, stays, wanted)

@@ -1,6 +1,6 @@
 """Rules from a file on new rows."""
 
-from stair.apply.batches import Given, Truth, apply_to
+from stair.apply.batches import Place, Truth, apply_to
 from stair.apply.explaining import Explained, as_json, explain_rows, row_numbers
 from stair.apply.outcome import Applied, Outcome, apply_rules
 from stair.apply.tables import agreement_table, coverage_table
@@ -8,8 +8,8 @@ from stair.apply.tables import agreement_table, coverage_table
 __all__ = [
     "Applied",
     "Explained",
-    "Given",
     "Outcome",
+    "Place",
     "Truth",
     "agreement_table",
     "apply_rules",

@@ -24,7 +24,7 @@ from stair.verdict.labels import read_labels
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Place:
     """A file, or several, and what of a database."""
 
     path: Path
@@ -48,7 +48,7 @@ class Truth:
 
 def apply_to(
     saved: Rulebook,
-    given: Given,
+    given: Place,
     output: Path | None = None,
     *,
     truth: Truth | None = None,
@@ -72,7 +72,7 @@ def apply_to(
 
 def _labelled(
     saved: Rulebook,
-    given: Given,
+    given: Place,
     truth: Truth | None,
     reasons: bool,
     say: Progress,
@@ -103,7 +103,7 @@ def _labelled(
 @contextlib.contextmanager
 def frames_of(
     saved: Rulebook,
-    given: Given,
+    given: Place,
     wished: Collection[str],
     truth: Truth | None,
     say: Progress,
@@ -153,7 +153,7 @@ class Codes:
     """The class of each row by its label, batch by batch. What labels mean that nobody has written
     down is told from all of them, which are read first then."""
 
-    def __init__(self, saved: Rulebook, given: Given, truth: Truth | None) -> None:
+    def __init__(self, saved: Rulebook, given: Place, truth: Truth | None) -> None:
         self.notes: tuple[str, ...] = ()
         self._truth, self._codebook = truth, saved.codebook
         self._all: NDArray[np.int32] | None = None

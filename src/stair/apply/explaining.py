@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.apply.batches import Codes, Given, Truth, are_outliers, frames_of
+from stair.apply.batches import Codes, Place, Truth, are_outliers, frames_of
 from stair.data import Frame
 from stair.errors import StairError
 from stair.export.answers import answer
@@ -51,7 +51,7 @@ def row_numbers(path: Path) -> list[int]:
 
 def explain_rows(
     saved: Rulebook,
-    given: Given,
+    given: Place,
     rows: Sequence[int] | None = None,
     *,
     truth: Truth | None = None,

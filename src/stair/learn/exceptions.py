@@ -35,7 +35,7 @@ GROWN: Final = 0.99
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Aim:
     """Which exceptions are wanted, and how long to look for them."""
 
     min_share: float = 0.9  # of the false alarms
@@ -85,7 +85,7 @@ def learn_exceptions(
     values: Values,
     false_alarms: NDArray[np.bool_],
     stays: NDArray[np.bool_],
-    wanted: Wanted,
+    wanted: Aim,
     say: Progress = quiet,
 ) -> Excepted:
     """The shortest exceptions that cover so many of the false alarms and none of the rows that stay
@@ -151,7 +151,7 @@ class _Search:
     values: Values
     kinds: NDArray[np.int32]
     n_needed: int
-    wanted: Wanted
+    wanted: Aim
     say: Progress
 
     def __call__(self) -> tuple[list[Rule], Certificate]:

@@ -82,13 +82,13 @@ def except_(
     from stair.errors import StairError
     from stair.export import load
     from stair.export.text import fit
-    from stair.learn.exceptions import Wanted, advice
+    from stair.learn.exceptions import Aim, advice
     from stair.operation.exceptions import exceptions_for, in_words, rows_numbered, with_found
     from stair.progress import ProgressLine
 
     if false_alarm is None and not row:
         raise StairError("which rows are false alarms? Give --false-alarm COLUMN, or --row NUMBER")
-    wanted = Wanted(min_share, max_rule_length, min_rows, effort, None, seed)  # type: ignore[arg-type]
+    wanted = Aim(min_share, max_rule_length, min_rows, effort, None, seed)  # type: ignore[arg-type]
     wanted.check()
     source = gate.to_read(file)
     stages = ("reading", "looking", "writing")[: 2 if output is None else 3]

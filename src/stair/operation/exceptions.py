@@ -16,7 +16,7 @@ from stair.data.frame import Value
 from stair.errors import FloorNotReached, StairError, folded, no_such_column, option
 from stair.export.json import Rulebook
 from stair.learn.distill.plan import Effort
-from stair.learn.exceptions import Excepted, Wanted, advice
+from stair.learn.exceptions import Aim, Excepted, advice
 from stair.learn.exceptions import learn_exceptions as learn
 from stair.learn.seeds import RandomState, seed_of
 from stair.progress import Progress, listener, quiet
@@ -92,7 +92,7 @@ def learn_exceptions(
     A summary, in which false alarms are inliers by their labels from now on, or a rulebook. Where
     exceptions do not cover enough, `FloorNotReached` warns of it.
     """
-    wanted = Wanted(min_share, max_rule_length, min_rows, effort, time_limit, seed_of(random_state))
+    wanted = Aim(min_share, max_rule_length, min_rows, effort, time_limit, seed_of(random_state))
     wanted.check()
     if isinstance(rules, Summary):
         if data is not None:
@@ -123,7 +123,7 @@ def exceptions_for(
     frame: Frame,
     false_alarms: Rows,
     outliers: Rows | None,
-    wanted: Wanted,
+    wanted: Aim,
     say: Progress = quiet,
 ) -> Excepted:
     """Exceptions for rows of a table. Where nobody says which outliers stay, all that are no false
@@ -150,7 +150,7 @@ def with_found(saved: Rulebook, found: Excepted, source: str) -> Rulebook:
     return replace(saved, kept=kept, exception_records=records)
 
 
-def in_words(found: Excepted, wanted: Wanted) -> str:
+def in_words(found: Excepted, wanted: Aim) -> str:
     """What exceptions come to, in one sentence without an end."""
     n = len(found.new)
     name = f"{n} exception{'s' * (n != 1)}" if n else "no exception"

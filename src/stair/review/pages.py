@@ -15,7 +15,7 @@ from stair.export.text import (
     percent,
     score_in_words,
 )
-from stair.learn.exceptions import Wanted
+from stair.learn.exceptions import Aim
 from stair.learn.methods import METHODS
 from stair.operation.exceptions import in_words as exceptions_in_words
 from stair.report import clean, draw, environment, words
@@ -155,7 +155,7 @@ class Alarms:
     @property
     def wants(self) -> bool:
         """Whether exceptions cover less of them than they should."""
-        return self.left > (1 - Wanted().min_share) * self.rows
+        return self.left > (1 - Aim().min_share) * self.rows
 
 
 def alarms_of(review: Review, now: Now) -> Alarms:

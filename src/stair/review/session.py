@@ -20,7 +20,7 @@ from stair.data.frame import Array
 from stair.errors import StairError, option
 from stair.export.json import Rulebook, from_json, to_json
 from stair.intake import Intake
-from stair.learn.exceptions import Excepted, Wanted, learn_exceptions
+from stair.learn.exceptions import Aim, Excepted, learn_exceptions
 from stair.learn.learner import check_rules
 from stair.learn.method import Learned
 from stair.review.database import damaged
@@ -60,7 +60,7 @@ class Proposal:
     """Exceptions that were found for the verdicts up to an event, and are not in use yet."""
 
     last: int
-    wanted: Wanted
+    wanted: Aim
     found: Excepted
 
 
@@ -418,7 +418,7 @@ class Review:
         assert now is not None
         verdict, rows = self.given.verdict, self.given.rows
         wrong, stays = called_wrong(now), are_outliers(verdict, now.judged.codes)
-        wanted = Wanted(seed=int(now.revision.settings.get("random_state") or 0))
+        wanted = Aim(seed=int(now.revision.settings.get("random_state") or 0))
         rules = now.revision.summary.rules
         values = self.given.values
         found = learn_exceptions(rules, values, wrong[rows], stays[rows], wanted, say)

@@ -92,6 +92,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("exports", "Other exports", "docs/exports.md"),
         Page("wishes", "Rules as you want them", "docs/wishes.md"),
         Page("review", "Judging rules", "docs/review.md"),
+        Page("operation", "Rules in operation", "docs/operation.md"),
         Page("local", "Parts of the data", "docs/local.md"),
         Page("scale", "Data that does not fit", "docs/scale.md"),
         Page("reliability", "Never silently wrong", "docs/reliability.md"),

@@ -315,11 +315,11 @@ def test_rules_that_match_nothing_are_judged_one_by_one(review: Review) -> None:
     assert len(groups) >= 2 and not any(len(group.rows) for group in groups)
     review.decide("me", groups[0], "outlier", "", "")
     now = _now(review)
-    assert pages.accepted_rules(now) == [groups[0].number]
+    assert pages.accepted_rules(review, now) == [groups[0].number]
     assert pages.side_of(review, now).progress.startswith(f"1 of {len(groups)} rules judged")
     assert str(taking.accepted(review, now).rules.rules[0]) == groups[0].text
     _change(review, 101.0)
-    assert not pages.accepted_rules(_now(review)), "another rule, and no row of it was seen"
+    assert not pages.accepted_rules(review, _now(review)), "another rule, and no row of it was seen"
 
 
 def test_a_rule_with_the_rows_of_another_has_a_verdict_of_its_own(review: Review) -> None:

@@ -11,6 +11,7 @@ rules that are asked at most `LEVEL` are wrong together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb, log
@@ -38,11 +39,11 @@ TRIES: Final = 6
 # Beginnings: these parts of an ordered column from both ends, and no more of all columns together.
 ENDS: Final = (0.5, 0.25, 0.1, 0.05, 0.02)
 MOST_STARTS: Final = 300
-MOST_BINS: Final = 256
+MOST_BINS: Final = 128
 # More rows do not find more: those that are shown are counted on all.
 MOST_ROWS: Final = 100_000
 # Rules that are looked for in each of the two groups: so many at least, and at most.
-FEWEST_RULES: Final = 2
+FEWEST_RULES: Final = 3
 MOST_RULES: Final = 8
 # Worths are whole numbers.
 _UNIT: Final = 1000
@@ -124,8 +125,9 @@ class _Search:
 
     def cost(self, box: Box) -> float:
         """What a box costs of a likelihood ratio: of so many boxes like it one is so good by
-        chance."""
+        chance. Every attribute is as likely to be spoken of, however many columns it has."""
         cells, found = self.cells, 0.0
+        columns = Counter(column.attribute for column in cells.columns)
         for j, bins in box.items():
             n_bins = int(cells.n_bins[j])
             if isinstance(bins, frozenset):
@@ -133,7 +135,7 @@ class _Search:
                 n_alike = comb(n_bins, max(1, n_chosen))
             else:
                 n_alike = 2 * n_bins if cells.n_bounds(j, bins) == 1 else n_bins * n_bins // 2
-            found += 2 * log(max(1, n_alike) * len(cells.columns))
+            found += 2 * log(max(1, n_alike) * len(columns) * columns[cells.columns[j].attribute])
         return found
 
     def next_rule(self) -> _Best | None:

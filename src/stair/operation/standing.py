@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from stair.operation.statistics import (
     FOR_COVERAGE,
@@ -19,6 +19,9 @@ from stair.operation.statistics import (
 from stair.rules.counted import Counted
 from stair.rules.record import Record
 from stair.rules.rule_set import Rule
+
+if TYPE_CHECKING:
+    from stair.export.json import Rulebook
 
 State: TypeAlias = Literal["as before", "decayed", "faded", "grown", "too few rows", "not known",
                            "cannot be asked"]  # fmt: skip
@@ -83,6 +86,19 @@ def figures_now(counted: Counted, number: int, *, has_labels: bool) -> Figures:
     if not has_labels:
         return Figures(covers=covers)
     return Figures(Share(figures.hits, figures.rows), covers, Share(figures.hits, figures.total))
+
+
+def standings_of(book: Rulebook, numbers: Sequence[int], counted: Counted) -> tuple[Standing, ...]:
+    """How some rules of a book (by their places in `kept`) do on rows that were counted for these
+    rules alone, in this order."""
+    found = []
+    for k, number in enumerate(numbers):
+        rule, record = book.kept.rules[number], book.records[number]
+        now = figures_now(counted, k, has_labels=True)
+        then = figures_then(rule, record, counted.places[k])
+        found.append(Standing(book.in_force.index(number) + 1, rule, record, then, now,
+                              periods=(now,)))  # fmt: skip
+    return judged(found, [""])
 
 
 def added(parts: Sequence[Figures]) -> Figures:

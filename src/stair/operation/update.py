@@ -194,17 +194,14 @@ def _updated(
 ) -> Update:
     say = listener()
     stay = [k for k in book.in_force if book.records[k].status == "accepted"]
-    accepted = replace(book.kept.with_rules(stay), exceptions=book.rules.exceptions)
-    if not stay:
-        accepted = replace(accepted, routing=NO_ROUTING)
+    accepted = accepted_of(book)
     notes: list[str] = []
     is_beside = bool(stay or accepted.exceptions)
     if is_beside:
-        how, notes = _of_additions(book, accepted, how)
+        how, notes = for_additions(book, accepted, how)
     given, schema = _given(book, accepted, source, labelling, columns, how)
     learn: Learner
     if is_beside:
-        _check_classes(book, accepted)
         learn = Addition(how, given.schema, given.verdict, say,
                          given=replace(accepted, schema=schema))  # fmt: skip
     else:
@@ -244,8 +241,18 @@ def _updated(
     )
 
 
-def _of_additions(book: Rulebook, accepted: RuleSet, how: Method) -> tuple[Method, list[str]]:
-    """The method for rules in addition to others, and what is said where it is another one."""
+def accepted_of(book: Rulebook, but: Collection[str] = ()) -> RuleSet:
+    """The accepted rules of a book, but for some by their ids, with all exceptions in force."""
+    stay = [k for k in book.in_force if book.records[k].status == "accepted"
+            and book.records[k].id not in but]  # fmt: skip
+    found = replace(book.kept.with_rules(stay), exceptions=book.rules.exceptions)
+    return found if stay else replace(found, routing=NO_ROUTING)
+
+
+def for_additions(book: Rulebook, accepted: RuleSet, how: Method) -> tuple[Method, list[str]]:
+    """The method for rules in addition to others, and what is said where it is another one. What
+    nothing can be added to is refused."""
+    _check_classes(book, accepted)
     if book.kept.routing:
         raise StairError(
             "these rules are of several partitions, and to such nothing can be added; learn rules "

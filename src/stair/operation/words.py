@@ -80,7 +80,7 @@ def conclusion(found: CheckUp) -> str:
 
 def details(found: CheckUp) -> list[str]:
     """What has changed, and what is new."""
-    said = [_change(s) for s in found.standings if s.is_alarm or s.state == "grown"]
+    said = [change(s) for s in found.standings if s.is_alarm or s.state == "grown"]
     few = [s.number for s in found.standings if s.state == "too few rows"]
     if few:
         said.append(f"Too few rows to say anything of {rules_in_words(few)}.")
@@ -112,7 +112,7 @@ def _explained(found: CheckUp) -> str:
     return f"{text} That is LESS: there are others." if found.explains_less else text
 
 
-def _change(standing: Standing) -> str:
+def change(standing: Standing) -> str:
     """What has become of one rule."""
     then, now = standing.then, standing.now
     who = f"Rule {standing.number}"
@@ -242,7 +242,7 @@ def to_junit(found: CheckUp) -> str:
         if standing.is_alarm:
             failures += 1
             failure = ElementTree.SubElement(case, "failure", type=standing.state)
-            failure.set("message", _xml(_change(standing)))
+            failure.set("message", _xml(change(standing)))
         elif standing.state in ("too few rows", "not known"):
             skipped += 1
             ElementTree.SubElement(case, "skipped", message=standing.state)

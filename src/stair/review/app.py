@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import urllib.parse
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from importlib import resources
 from pathlib import Path
@@ -66,6 +66,7 @@ def make_app(desk: Desk, *, most_upload: int = MOST_UPLOADED) -> Starlette:
         ("/take", "GET", page.take),
         ("/take/rows.{kind}", "GET", page.take_rows),
         ("/take/rules", "GET", page.take_rules),
+        ("/take/rulebook.json", "GET", page.take_rulebook),
         ("/take/report.html", "GET", page.take_report),
         ("/start", "GET", page.start),
         ("/choose", "POST", page.choose),
@@ -208,7 +209,7 @@ class _Page:
         groups = now.revision.groups
         place = review.store.place(who)
         found = next((g for g in groups if g.key == place), None)
-        return found or _next_open(now, groups, None) or next(iter(groups), None)
+        return found or _next_open(review, now, None) or next(iter(groups), None)
 
     def side(self, request: Request, _form: Form) -> Response:
         review, now = self._review()
@@ -260,7 +261,7 @@ class _Page:
             review.decide(_who(request), group, verdict, form.get("note", ""), form.get("once", ""))
             now = self._now(review)
             if verdict != "none" and before.verdict(group.key) is None:
-                following = _next_open(now, now.revision.groups, group)
+                following = _next_open(review, now, group)
             if following is not None:
                 review.store.put_place(_who(request), following.key)
         names = pages.names_of(now.revision.finds_outliers)
@@ -420,9 +421,7 @@ class _Page:
         review = self.desk.review
         now = None if review is None else review.now()
         if review is not None and now is not None:
-            group = _next_open(now, now.revision.groups, None) or next(
-                iter(now.revision.groups), None
-            )
+            group = _next_open(review, now, None) or next(iter(now.revision.groups), None)
             found["revision"], found["said"] = now.revision.event, pages.done(now, job)
             found["first"] = group.key if group else ""
             if job is not None and job.kind == "exceptions":
@@ -482,6 +481,10 @@ class _Page:
         query = request.query_params
         return taking.rules(review, now, query.get("to", "json"), query.get("dialect", "duckdb"),
                             query.get("form", "query"))  # fmt: skip
+
+    def take_rulebook(self, _request: Request, _form: Form) -> Response:
+        review, now = self._review()
+        return taking.rulebook(review, now)
 
     def take_report(self, _request: Request, _form: Form) -> Response:
         review, now = self._review()
@@ -543,12 +546,15 @@ STATIC: Final = {
 }
 
 
-def _next_open(now: Now, groups: Sequence[Group], after: Group | None) -> Group | None:
-    """The next rule that is to judge, from a place on and then from the beginning."""
+def _next_open(review: Review, now: Now, after: Group | None) -> Group | None:
+    """The next rule that is to judge, from a place on and then from the beginning. Rules in use
+    that do as before need no verdict."""
+    groups = now.revision.groups
+    settled = [group for group in groups if pages.is_settled(review, now, group)]
     waiting = [g for g in groups if g.is_judged]
     at = next((k for k, g in enumerate(waiting) if after and g.key == after.key), -1)
     order = [*waiting[at + 1 :], *waiting[: max(at, 0)]]
-    return next((g for g in order if now.verdict(g.key) is None), None)
+    return next((g for g in order if now.verdict(g.key) is None and g not in settled), None)
 
 
 def _in_words(now: Now, event: Event) -> str:

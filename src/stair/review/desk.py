@@ -13,13 +13,15 @@ from stair.data import Frame, read
 from stair.data.source import Source
 from stair.data.zones import zone_named
 from stair.errors import StairError, option
-from stair.export.json import Rulebook, load
+from stair.export.json import Rulebook, load, to_json
 from stair.intake import Columns, Intake, Statement, take_in
 from stair.learn.method import UNSPOKEN
 from stair.learn.methods import method_of, settings_of
+from stair.operation.update import method_of_book
 from stair.review.files import Folder
-from stair.review.identity import fingerprint_of_table
+from stair.review.identity import fingerprint_of_table, id_of_text
 from stair.review.jobs import Job, Jobs, Say
+from stair.review.kept import has_rules_in_use, kept_of
 from stair.review.log import NOBODY
 from stair.review.session import Review
 from stair.review.store import Store
@@ -141,8 +143,10 @@ class Desk:
             wishes={name: settings[name] for name in UNSPOKEN if name in settings},
         ).check()  # fmt: skip
 
+        request = wanted.request if review.request is None else review.request
+
         def work(say: Say) -> None:
-            review.learn(who, wanted.request, settings, say, relearn=relearn)
+            review.learn(who, request, settings, say, relearn=relearn)
 
         return self.jobs.start("Learning again from the verdicts" if relearn else "Learning", work)
 
@@ -158,20 +162,34 @@ def open_review(wanted: Opening, db: Path | None, say: Say) -> Review:
     given = _given(wanted, saved, say)
     say("looking for earlier verdicts")
     path = db or wanted.file.with_name(wanted.file.name + SUFFIX)
+    is_in_use = has_rules_in_use(saved) and wanted.has_verdict
+    book = kept_of(saved, given) if saved is not None and is_in_use else None
     review = Review(given, Store(path, fingerprint_of_table(given.frame.columns)),
-                    has_verdict=wanted.has_verdict)  # fmt: skip
+                    has_verdict=wanted.has_verdict, book=book)  # fmt: skip
+    request = wanted.request
+    if saved is not None and book is not None:  # another state of the file begins anew
+        request["rulebook"] = id_of_text(to_json(saved))
+    review.request = request
     try:
-        if not review.can_go_on(wanted.request):
+        if not review.can_go_on(request):
             if saved is None:
-                review.learn(NOBODY, wanted.request, wanted.settings, say)
+                review.learn(NOBODY, request, wanted.settings, say)
+            elif book is not None:
+                review.learn(NOBODY, request, settings_of_book(saved), say)
             else:
-                review.load(NOBODY, wanted.request, saved)
+                review.load(NOBODY, request, saved)
         say("counting")
         review.now()
     except BaseException:
         review.store.close()
         raise
     return review
+
+
+def settings_of_book(saved: Rulebook) -> dict[str, object]:
+    """How the rules of a file were learned: the others beside them are learned alike."""
+    found = dict(method_of_book(saved).settings)
+    return {"max_rule_length": 10, "min_score": 0.8, **found}
 
 
 def _given(wanted: Opening, saved: Rulebook | None, say: Say) -> Intake:

@@ -40,6 +40,11 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=SIZE).hexdigest()
 
 
+def id_of_text(text: str) -> str:
+    """The identity of a file's text."""
+    return _digest(text)
+
+
 def fingerprint_of_table(columns: Mapping[str, Array]) -> str:
     """The identity of a table: the names, kinds and values of its columns, in their order.
 

@@ -18,6 +18,8 @@ from stair.export.text import (
 from stair.learn.exceptions import Aim
 from stair.learn.methods import METHODS
 from stair.operation.exceptions import in_words as exceptions_in_words
+from stair.operation.standing import Standing
+from stair.operation.words import change
 from stair.report import clean, draw, environment, words
 from stair.report.remarks import Remarks, beyond, on_the_frontier, taken
 from stair.review.desk import Desk
@@ -74,6 +76,12 @@ class Item:
     before: str  # what earlier verdicts say about most of its rows
     kind: str  # of outlier, where there are several
     is_falling: bool  # apart, on rows kept aside
+    stands: Standing | None  # how a rule in use does now
+
+    @property
+    def status(self) -> str:
+        """What there is to do about it, in a word."""
+        return "in use" if self.stands is not None else "to judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +114,25 @@ class Side:
 
     @property
     def parts(self) -> list[tuple[str, list[Item]]]:
-        """The groups to judge, kind by kind where there are several."""
-        return [(kind, list(items)) for kind, items in groupby(self.items, lambda i: i.kind)]
+        """The groups to judge: rules in use before what is new, kind by kind where there are
+        several."""
+        if not any(item.stands for item in self.items):
+            return [(kind, list(items)) for kind, items in groupby(self.items, lambda i: i.kind)]
+        ordered = sorted(self.items, key=lambda item: item.stands is None)
+        return [
+            (f"{name}{': ' if kind else ''}{kind}", list(items))
+            for (name, kind), items in groupby(
+                ordered, lambda i: ("New" if i.stands is None else "In use", i.kind)
+            )
+        ]
 
 
 def side_of(review: Review, now: Now) -> Side:
     revision, state = now.revision, now.state
-    items = [_item(now, group) for group in revision.groups]
+    items = [_item(review, now, group) for group in revision.groups]
     main = [item for item in items if item.is_judged]
     rules = [item for item in main if item.number is not None]
-    done = sum(bool(item.verdict) for item in rules)
+    done = sum(bool(item.verdict) or is_well(item.stands) for item in rules)
     names = names_of(revision.finds_outliers)
     return Side(
         last=state.last,
@@ -171,7 +188,45 @@ def alarms_of(review: Review, now: Now) -> Alarms:
     return Alarms(int(gives_way[matches.would_be].sum()), int(gives_way[matches.numbers].sum()))
 
 
-def _item(now: Now, group: Group) -> Item:
+def standing_of(review: Review, now: Now, group: Group) -> Standing | None:
+    """How a rule in use does on these rows; None for any other."""
+    present = now.revision.find(group.key)
+    if review.book is None or present is None or present.number is None:
+        return None
+    return review.book.standing(now.revision, present)
+
+
+def is_well(stands: Standing | None) -> bool:
+    """Whether a rule is in use and does as before, so that nobody has to look at it."""
+    return stands is not None and not stands.is_alarm
+
+
+def is_settled(review: Review, now: Now, group: Group) -> bool:
+    return is_well(standing_of(review, now, group))
+
+
+def how_it_stands(stands: Standing) -> list[str]:
+    """A rule in use in sentences: whose it is, how it does now, and what to do."""
+    record = stands.record
+    since = f" since {record.since}" if record.since else ""
+    owner = f", of {record.owner}" if record.owner else ""
+    note = f": {record.note}" if record.note else ""
+    lines = [f"In use{since}{owner}{note}."]
+    right, now = stands.then.right, stands.now.right
+    if right is not None and right.rows and now is not None:
+        low, high = now.interval
+        here = f"{percent(now.value)} ({percent(low)} to {percent(high)})" if now.rows else "none"
+        then = f"{percent(right.value)} of {words.counted(right.rows, 'row')}"
+        lines.append(
+            f"When learned it was right in {then}; here in {here} of "
+            f"{words.counted(now.rows, 'row')}."
+        )
+    if stands.is_alarm:
+        lines.append(f"{change(stands)} As a false alarm it is retired.")
+    return lines
+
+
+def _item(review: Review, now: Now, group: Group) -> Item:
     revision = now.revision
     event = now.verdict(group.key)
     present = revision.find(group.key)
@@ -190,6 +245,7 @@ def _item(now: Now, group: Group) -> Item:
         before="" if event is not None else _before(now, group),
         kind=kind_of(revision, group),
         is_falling=is_falling,
+        stands=standing_of(review, now, group),
     )
 
 
@@ -306,7 +362,8 @@ def panel(review: Review, now: Now, group: Group) -> str:
         n_excepted=n_excepted,
         previous=keys[at - 1] if at > 0 else "",
         next=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
-        item=_item(now, group),
+        item=_item(review, now, group),
+        stands=[] if (stands := standing_of(review, now, group)) is None else how_it_stands(stands),
         kind=kind_of(revision, group),
     )
 
@@ -439,10 +496,11 @@ def excepting(review: Review, now: Now) -> str:
 
 def taking(review: Review, now: Now) -> str:
     judged = now.judged
-    accepted = accepted_rules(now)
+    accepted = accepted_rules(review, now)
     return render(
         "take.html",
         counts=[(word, judged.count(code)) for code, word in enumerate(WORDS) if code],
+        name=stem_of(review),
         n_rows=review.given.frame.n_rows,
         n_judged=judged.n_rows,
         n_accepted=len(accepted),
@@ -454,16 +512,26 @@ def taking(review: Review, now: Now) -> str:
     )
 
 
-def accepted_rules(now: Now) -> list[int]:
-    """The places of the present rules that were called true outliers."""
+def stem_of(review: Review) -> str:
+    """The file's name without its endings, fit for a file and for a table in SQL."""
+    stem = review.given.source.split(".")[0]
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in stem)[:60] or "data"
+
+
+def accepted_rules(review: Review, now: Now) -> list[int]:
+    """The places of the present rules that were called true outliers, now or in their file."""
     return [
         group.number
         for group in now.revision.groups
-        if group.number is not None
-        and group.is_judged
-        and (event := now.verdict(group.key)) is not None
-        and event.verdict == "outlier"
+        if group.number is not None and group.is_judged and _is_accepted(review, now, group)
     ]
+
+
+def _is_accepted(review: Review, now: Now, group: Group) -> bool:
+    event = now.verdict(group.key)
+    if event is None:
+        return standing_of(review, now, group) is not None
+    return event.verdict == "outlier"
 
 
 def start(desk: Desk, most: int) -> str:

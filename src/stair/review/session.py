@@ -37,6 +37,7 @@ from stair.review.judged import (
     rows_from_text,
     rows_to_text,
 )
+from stair.review.kept import Kept
 from stair.review.log import Event, State, Verdict, carried
 from stair.review.remembered import to_remember, with_remembered
 from stair.review.revision import Document, Edit, Frontier, Group, Now, Revision, said_by
@@ -67,8 +68,12 @@ class Proposal:
 class Review:
     """A table under review. Its methods may be called from several threads."""
 
-    def __init__(self, given: Intake, store: Store, *, has_verdict: bool = True) -> None:
+    def __init__(
+        self, given: Intake, store: Store, *, has_verdict: bool = True, book: Kept | None = None
+    ) -> None:
         self.given = given
+        self.request: Document | None = None  # what it was opened with
+        self.book = book  # the rulebook that it was opened with, where rules are in use
         self.store = store
         self.rows = Rows(given.frame)
         self.has_verdict = has_verdict
@@ -331,13 +336,35 @@ class Review:
         given = self._relabelled(learned_from)
         _check_classes(given)
         learn = learner(given, settings, say)
-        learned = learn(given.values, given.codes, whole := whole_weights(given))
+        whole = whole_weights(given)
+        if self.book is not None:
+            if whole is not None:
+                raise StairError(
+                    "rows have weights, and to rules in use others are added by rows alone; leave "
+                    "the weights out"
+                )
+            now = self.now()
+            exceptions = None if now is None else now.revision.summary.rules.exceptions
+            learn = self.book.learner(learn, self._refused(state), exceptions)
+        learned = learn(given.values, given.codes, whole)
         check = check_rules(learn, learned, given.values, given.codes, None, whole)
         say("counting")
         summary = summary_of(given, learned, {**settings, **learn.method.settings}, check)
         say("keeping the rules")  # or not, where somebody has stopped it meanwhile
         cause = "relearned" if relearn else "learned"
         return self._put_learned(who, cause, request, summary, given, learned_from)
+
+    def _refused(self, state: State) -> set[str]:
+        """The ids of rules in use that a verdict calls false alarms."""
+        assert self.book is not None
+        if state.rule_set is None:
+            return set()
+        revision = self._revision(state.rule_set)
+        events = carried(state.rules.values(), [group.key for group in revision.groups]).kept
+        wrong = [g for g in revision.groups if g.key in events
+                 and events[g.key][-1].verdict == "inlier"]  # fmt: skip
+        records = (self.book.record_of(revision, group) for group in wrong)
+        return {record.id for record in records if record is not None}
 
     def load(self, who: str, request: Document, saved: Rulebook) -> Revision:
         """Rules from a file."""

@@ -22,6 +22,7 @@ from stair.learn.method import Learned
 from stair.report import hash_of, source
 from stair.review import pages
 from stair.review.judged import WORDS
+from stair.review.kept import rulebook_of
 from stair.review.revision import Now
 from stair.review.session import Review, with_own_scores
 from stair.rules.counted import count
@@ -89,13 +90,15 @@ def rows(review: Review, now: Now, kind: str) -> Response:
         folder.cleanup()
         raise
     return FileResponse(
-        path, filename=f"{_stem(review)}-reviewed.{kind}", background=BackgroundTask(folder.cleanup)
+        path,
+        filename=f"{pages.stem_of(review)}-reviewed.{kind}",
+        background=BackgroundTask(folder.cleanup),
     )
 
 
 def accepted(review: Review, now: Now) -> Rulebook:
     """The rules that were called true outliers, counted against the labels after the review."""
-    places = pages.accepted_rules(now)
+    places = pages.accepted_rules(review, now)
     if not places:
         raise StairError("no rule is accepted yet; judge one as true outliers first")
     rules = now.revision.summary.rules.with_rules(places)
@@ -107,10 +110,29 @@ def accepted(review: Review, now: Now) -> Rulebook:
     return from_json(to_json(summary), "the review")
 
 
+def rulebook(review: Review, now: Now) -> Response:
+    """All rules with what was said of them, as a file to go on with next month."""
+    return _download(to_json(rulebook_after(review, now)), f"{pages.stem_of(review)}-rulebook.json")
+
+
+def rulebook_after(review: Review, now: Now) -> Rulebook:
+    """The rules in use as they were, new rules counted by the labels as reviewed, and the verdicts
+    as the status of rules."""
+    rules, given = now.revision.summary.rules, review.given
+    if now.state.n_decisions:
+        given = given.relabelled(now.judged.codes[given.rows], "labels as reviewed")
+    rules = with_own_scores(count(rules, given.values, given.codes).recounted, given)
+    summary = summary_of(given, Learned(rules, ()), now.revision.settings)
+    groups = [group for group in now.revision.groups if group.number is not None]
+    found = ((group.said, now.verdict(group.key)) for group in groups)
+    verdicts = {said: event for said, event in found if event is not None}
+    return rulebook_of(review.book, now.revision, summary, verdicts)
+
+
 def rules(review: Review, now: Now, kind: str, dialect: str, form: str) -> Response:
     saved = accepted(review, now)
-    content = export(saved, kind, _stem(review), dialect, form)
-    name = f"{_stem(review)}-rules.{ENDINGS[kind]}"
+    content = export(saved, kind, pages.stem_of(review), dialect, form)
+    name = f"{pages.stem_of(review)}-rules.{ENDINGS[kind]}"
     return _download(content, name)
 
 
@@ -143,17 +165,11 @@ def report(review: Review, now: Now) -> Response:
         policy=f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; "
         "form-action 'none'",
     )
-    return _download(text, f"{_stem(review)}-review.html")
+    return _download(text, f"{pages.stem_of(review)}-review.html")
 
 
 def source_of(name: str) -> str:
     return resources.files("stair.review").joinpath("templates", name).read_text("utf-8")
-
-
-def _stem(review: Review) -> str:
-    """The file's name without its endings, fit for a file and for a table in SQL."""
-    stem = review.given.source.split(".")[0]
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in stem)[:60] or "data"
 
 
 def _download(content: str | bytes, name: str) -> Response:

@@ -196,9 +196,12 @@ def _updated(
     stay = [k for k in book.in_force if book.records[k].status == "accepted"]
     accepted = accepted_of(book)
     notes: list[str] = []
+    if weights := (book.facts.get("settings") or {}).get("weights"):
+        notes.append(f"the rules were learned with weights ({weights}); here rows are counted")
     is_beside = bool(stay or accepted.exceptions)
     if is_beside:
-        how, notes = for_additions(book, accepted, how)
+        how, more = for_additions(book, accepted, how)
+        notes += more
     given, schema = _given(book, accepted, source, labelling, columns, how)
     learn: Learner
     if is_beside:

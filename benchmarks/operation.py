@@ -203,19 +203,19 @@ def main(words: list[str]) -> None:
     n_seeds = int(words[words.index("--seeds") + 1]) if "--seeds" in words else None
     wanted = [word for word in words if word in TRIALS] or list(TRIALS)
     path = RESULTS / "operation.json"
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in wanted:
         trial, usual = TRIALS[name]
         seeds = n_seeds or usual
         found = trial(seeds)
-        results[name] = {
-            "what": (trial.__doc__ or "").strip(), "seeds": seeds,
-            "found": dict(sorted(found.items())), "numpy": np.__version__,
-            "stair": stair.__version__,
-        }  # fmt: skip
         print(f"{name}: {dict(found)}", flush=True)
-        if n_seeds is None:
-            path.write_text(json.dumps(results, indent=1) + "\n")
+        if n_seeds is None:  # others may have written meanwhile
+            results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+            results[name] = {
+                "what": (trial.__doc__ or "").strip(), "seeds": seeds,
+                "found": dict(sorted(found.items())), "numpy": np.__version__,
+                "stair": stair.__version__,
+            }  # fmt: skip
+            path.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -255,12 +255,12 @@ def accepted_of(book: Rulebook, but: Collection[str] = ()) -> RuleSet:
 def for_additions(book: Rulebook, accepted: RuleSet, how: Method) -> tuple[Method, list[str]]:
     """The method for rules in addition to others, and what is said where it is another one. What
     nothing can be added to is refused."""
-    _check_classes(book, accepted)
     if book.kept.routing:
         raise StairError(
             "these rules are of several partitions, and to such nothing can be added; learn rules "
             "of another method"
         )
+    _check_classes(book, accepted)
     notes, settings = [], {}
     if how.name != "distilled":
         notes.append(f"additional rules are distilled; the others were learned by {how.name}")

@@ -16,7 +16,7 @@ from stair.demo import KINDS_OF_FRAUD, USUAL, Planted, month
 from stair.export import Rulebook, from_json
 from stair.operation.mark import marked
 from stair.review import pages
-from stair.review.desk import Desk, Wanted
+from stair.review.desk import Desk, Opening
 from stair.review.taking import rulebook_after
 
 
@@ -31,7 +31,7 @@ def _opened(folder: Path, book: Rulebook, table: dict[str, Any]) -> Desk:
     book.to_json(folder / "rules.json")
     write_table(folder / "new.csv", table)
     desk = Desk(db=folder / "v.sqlite")
-    wanted = Wanted(folder / "new.csv", rules=folder / "rules.json", label="flagged")
+    wanted = Opening(folder / "new.csv", rules=folder / "rules.json", label="flagged")
     job = desk.open(wanted.check())
     while not job.is_done:
         pass
@@ -167,7 +167,7 @@ def test_another_state_of_the_file_begins_anew_and_the_same_goes_on(
 def test_a_review_without_rules_in_use_gives_a_rulebook_too(tmp_path: Path) -> None:
     write_table(tmp_path / "t.csv", month(1, n=2500))
     desk = Desk(db=tmp_path / "v.sqlite")
-    job = desk.open(Wanted(tmp_path / "t.csv", label="flagged", min_score=0.9).check())
+    job = desk.open(Opening(tmp_path / "t.csv", label="flagged", min_score=0.9).check())
     while not job.is_done:
         pass
     review = desk.review

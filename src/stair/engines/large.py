@@ -71,9 +71,12 @@ class Dask(LargeEngine):
 
 @dataclass(frozen=True, kw_only=True)
 class Spark(LargeEngine):
-    """A Spark DataFrame."""
+    """A Spark DataFrame. All workers must reach the folder `work`, where codes and finished levels
+    of the method "stair" are kept for another run; the DataFrame must then be one of files."""
 
     name: ClassVar[str] = "spark"
+
+    work: str | Path | None = None
 
 
 _MAKERS: Final[Mapping[str, type[LargeEngine]]] = {

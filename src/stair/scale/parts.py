@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -140,20 +140,23 @@ class _Greeting:
 
 @contextlib.contextmanager
 def shared_folder(
-    work: str | Path | None, files: object, frame: object, options: Options, cluster: Everywhere
+    work: str | Path | None, data: Callable[[], object], options: Options, cluster: Everywhere
 ) -> Iterator[Path | None]:
     """The folder of a run about this data, which all workers reach; None where none is given."""
     if work is None:
         yield None
         return
-    version = import_module("dask").__version__  # another one may divide files in other parts
-    about = ["dask", version, files, known_by(frame), dataclasses.astuple(options)]
-    with work_folder(work, about) as folder:
+    with work_folder(work, [data(), dataclasses.astuple(options)]) as folder:
         for name in cluster.everywhere(_Greeting(folder)):
             if not (folder / name).exists():
                 raise _out_of_reach(folder, "what it writes there is not seen here")
             (folder / name).unlink()
         yield folder
+
+
+def of_dask(files: object, frame: object) -> list[object]:
+    """What data a Dask DataFrame has; another version may divide files in other parts."""
+    return ["dask", import_module("dask").__version__, files, known_by(frame)]
 
 
 def files_here(data: object) -> object:

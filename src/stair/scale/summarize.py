@@ -6,13 +6,14 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from stair.data.source import Source
 from stair.data.stream import files_of, open_stream
 from stair.engines.counting import Counter
-from stair.engines.large import Dask, DuckDB, LargeEngine, read_memory
+from stair.engines.large import Dask, DuckDB, LargeEngine, Spark, read_memory
 from stair.errors import StairError, option
 from stair.intake import Columns, Statement
 from stair.learn.learner import Learner
@@ -30,11 +31,11 @@ from stair.scale.distilled import distill_rows
 from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
 from stair.scale.options import Options, check_room, rows_that_fit
-from stair.scale.parts import files_here, shared_folder
+from stair.scale.parts import files_here, of_dask, shared_folder
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned, check_by_codes, learn_rules
 from stair.scale.sample import learn_from_sample
-from stair.scale.spark import SparkRows, code_spark, open_spark
+from stair.scale.spark import SparkRows, SparkWorkers, code_spark, files_of_spark, open_spark
 from stair.scale.work import (
     BINS_ARE_THERE,
     CODES_ARE_THERE,
@@ -159,7 +160,8 @@ def learn_by_level(
     if isinstance(engine, DuckDB):
         memory = engine.bytes_of_memory
         return learn_from_files(data, options, method, memory, engine.work, say, check)
-    return learn_from_spark(data, options, method, say, check)
+    work = engine.work if isinstance(engine, Spark) else None
+    return learn_from_spark(data, options, method, say, work, check)
 
 
 def learn_from_files(
@@ -195,7 +197,8 @@ def learn_from_frame(
     with connected(client) as cluster:
         frame, source = open_frame(data)
         files = None if work is None else files_here(data)
-        with shared_folder(work, files, frame, options, cluster) as folder:
+        about = partial(of_dask, files, frame)
+        with shared_folder(work, about, options, cluster) as folder:
             coded, counter = code_frame(frame, source, options, cluster, say, folder=folder)
             if folder is not None and files_here(data) != files:
                 forget(folder)  # the codes may be of neither
@@ -205,15 +208,27 @@ def learn_from_frame(
 
 
 def learn_from_spark(
-    data: object, options: Options, method: StairMethod, say: Progress, check: Checking = unchecked
+    data: object,
+    options: Options,
+    method: StairMethod,
+    say: Progress,
+    work: str | Path | None = None,
+    check: Checking = unchecked,
 ) -> tuple[Coded, Learned]:
-    """STAIR on Spark."""
-    coded, counter = code_spark(open_spark(data), options, say)
-    try:
-        learned = _by_level(counter, coded, method, COUNTS_ON_WORKERS, say)
-        return check(counter, coded, learned)
-    finally:
-        counter.close()
+    """STAIR on Spark. With a folder to work in, what an earlier run has done is found again."""
+    frame = open_spark(data)
+    about = partial(files_of_spark, frame)
+    files = None if work is None else about()
+    with shared_folder(work, about, options, SparkWorkers(frame)) as folder:
+        coded, counter = code_spark(frame, options, say, folder=folder)
+        try:
+            if folder is not None and about() != files:
+                forget(folder)  # the codes may be of neither
+                raise StairError("the data changed while it was read; run again.")
+            learned = _by_level(counter, coded, method, COUNTS_ON_WORKERS, say, folder)
+            return check(counter, coded, learned)
+        finally:
+            counter.close()
 
 
 def _by_level(
@@ -330,10 +345,10 @@ def _check_work(engine: LargeEngine, method: Method, data: object) -> None:
     if folder_to_work_in is None:
         return
     work = Path(folder_to_work_in).expanduser().resolve()
-    if isinstance(engine, Dask) and method.name != "stair":
+    if isinstance(engine, Dask | Spark) and method.name != "stair":
         raise StairError(
-            f"the method {method.name} keeps nothing in a folder with the engine dask; leave "
-            f"{option('work')} out, or use the method stair"
+            f"the method {method.name} keeps nothing in a folder with the engine {engine.name}; "
+            f"leave {option('work')} out, or use the method stair"
         )
     if not isinstance(data, str | os.PathLike):
         return

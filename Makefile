@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard src/stair/*/*.pyx src/stair/*/*/*.pyx)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick lint format types workflows bench docs fuzz reproduce dist wheel-test oldest newer next clean
+.PHONY: demo test spark quick lint format types workflows bench docs fuzz reproduce dist wheel-test oldest newer next clean
 
 $(VENV)/core: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit("stair needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -30,6 +30,13 @@ test: $(VENV)/test lint
 	@$(BIN)/mypy & types=$$!; \
 	$(BIN)/python -m pytest -n auto --dist worksteal; tests=$$?; \
 	wait $$types && exit $$tests
+
+# PySpark is 0.4 GB, and needs Java: where both are, tests of Spark run too.
+$(VENV)/spark: $(VENV)/test
+	$(PIP) -e '.[spark]'
+	touch $@
+
+spark: $(VENV)/spark
 
 quick: $(VENV)/test
 	STAIR_TEST_EXAMPLES=quick $(BIN)/python -m pytest -n auto --dist worksteal -m "not long"

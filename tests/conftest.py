@@ -14,9 +14,10 @@ import pytest
 from hypothesis import settings
 
 from browser import browser
+from spark_session import spark
 from strategies import examples
 
-__all__ = ["browser"]  # a fixture, for the tests of pages
+__all__ = ["browser", "spark"]  # fixtures, for the tests of pages and of Spark
 
 # A shell that starts something in the background has it ignore Ctrl-C, and so would every command
 # that the tests start and end that way: they waited for their time limits, and failed.
@@ -77,14 +78,24 @@ LONG = {
 }
 
 
+# What needs environments of its own, which are made while other tests run.
+LAST = ("export/test_dbt", "export/test_great_expectations", "export/test_sigma",
+        "export/test_soda")  # fmt: skip
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: left out by `make quick`")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
+
+    def file_of(item: pytest.Item) -> str:
+        return item.path.relative_to(here).with_suffix("").as_posix()
+
+    items.sort(key=lambda item: file_of(item) in LAST or "howto-" in item.nodeid)
     for item in items:
-        file = item.path.relative_to(here).with_suffix("").as_posix()
+        file = file_of(item)
         within = item.nodeid.partition("::")[2]
         if within.startswith(LONG.get(file, ())):
             item.add_marker("long")

@@ -4,11 +4,13 @@
     python tests/environments.py dbt soda            makes these
 
 An environment is the folder .venv-NAME of the checkout. A test that has none is skipped, and says
-so, unless STAIR_TEST_REQUIRE names it. What a tool finds out is asked of one process, once.
+so, unless STAIR_TEST_REQUIRE names it: then it is made. What a tool finds out is asked of one
+process, once.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -28,12 +30,18 @@ NEEDS = {
     "great_expectations": ["great_expectations~=1.24.0"],
     "soda": ["soda-core-duckdb~=3.5.0", "pytz"],  # which DuckDB wants for times with zones
     "sigma": ["pysigma~=2.0.0", "pysigma-backend-sqlite~=2.1.0"],
-    "spark": ["pyspark~=4.3.0"],
 }  # fmt: skip
 
 
 def make(name: str) -> str:
-    """The environment, unless it is there and has what is asked for; what was done, in words."""
+    """The environment, unless it is there and has what is asked for; what was done, in words. Who
+    asks while another process makes it waits."""
+    with (ROOT / f".venv-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _made(name)
+
+
+def _made(name: str) -> str:
     folder, wanted = _folder(name), _mark(name)
     if (folder / "stair-made").is_file() and (folder / "stair-made").read_text() == wanted:
         return f"{name}: was there"
@@ -49,15 +57,15 @@ def make(name: str) -> str:
 
 
 def python_of(name: str) -> Path:
-    """The Python of a tool's environment; without one the test is skipped, or fails."""
+    """The Python of a tool's environment, which is made where it is required; without one the test
+    is skipped."""
     import pytest
 
     folder = _folder(name)
+    if name in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
+        make(name)
     if not (folder / "stair-made").is_file():
-        why = f"there is no {folder.name}; python tests/environments.py {name} makes it"
-        if name in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
-            pytest.fail(why)
-        pytest.skip(why)
+        pytest.skip(f"there is no {folder.name}; python tests/environments.py {name} makes it")
     return folder / "bin/python"
 
 
@@ -80,7 +88,8 @@ def _folder(name: str) -> Path:
 
 
 def _mark(name: str) -> str:
-    return hashlib.sha256(" ".join([sys.version, *NEEDS[name]]).encode()).hexdigest()
+    about = [f"{sys.version_info.major}.{sys.version_info.minor}", *NEEDS[name]]
+    return hashlib.sha256(" ".join(about).encode()).hexdigest()
 
 
 def main(names: list[str]) -> None:

@@ -8,11 +8,10 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from environments import ask, python_of
+from environments import python_of
 from stair.data import write_table
 from stair.demo import payments
 from stair.errors import StairError
@@ -20,62 +19,22 @@ from stair.export.dbt import MARK, to_dbt
 from stair.rules.clauses import Among, Interval
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
-from target_cases import drawn, exported, flagged
+from target_trials import try_dbt
 
 pytestmark = [pytest.mark.xdist_group("dbt")]
 
 
-def _order(
-    done: dict[int, dict[str, Any]], files: dict[str, str], dialect: str = "duckdb", *words: str
-) -> dict[str, Any]:
-    tables = [{k: v for k, v in case.items() if k != "export"} for case in done.values()]
-    dsn = os.environ.get("STAIR_TEST_POSTGRES", "")
-    return {"cases": tables, "files": files, "dialect": dialect, "dsn": dsn, "words": list(words),
-            "schema": f"stair_{os.getpid()}" if dialect == "postgres" else "main"}  # fmt: skip
-
-
-def _project(done: dict[int, dict[str, Any]]) -> dict[str, str]:
-    """All folders as one project of dbt."""
-    parts = {kind: [f"{n}/{kind}" for n in done] for kind in ("models", "tests")}
-    files = {
-        f"{n}/{name}": text for n, case in done.items() for name, text in case["export"].items()
-        if name != "dbt_project.yml"
-    }  # fmt: skip
-    paths = f"model-paths: {parts['models']}\ntest-paths: {parts['tests']}\n"
-    files["dbt_project.yml"] = f"name: cases\nversion: '1.0'\n{paths}"
-    return files
-
-
-@pytest.mark.parametrize(("dialect", "n"), [("duckdb", 200), ("postgres", 20)])
+@pytest.mark.parametrize(("dialect", "n"), [("duckdb", 30), ("postgres", 10)])
 def test_dbt_labels_and_counts_as_the_rules_do(
     dialect: str, n: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Names that are Jinja, quotes, NaN, NULL, infinities, partitions: one build for all cases."""
     if dialect == "postgres" and "STAIR_TEST_POSTGRES" not in os.environ:
         pytest.skip("STAIR_TEST_POSTGRES names no PostgreSQL server")
-    found = drawn(n)
-    done, refused = exported(
-        found, lambda case, k: to_dbt(case.rules, None, f"t{k}", dialect), dialect
-    )
-    answer = ask("dbt", _order(done, _project(done), dialect), tmp_path)
-    n_tests = 0
-    for number in done:
-        case = found[number]
-        expected = [
-            [label, rule or None] for label, rule in zip(case.labels, case.numbers, strict=True)
-        ]
-        assert answer["rows"][f"t{number}"] == expected
-        for rule, places in flagged(case).items():
-            status, failures, message = answer["states"][f"t{number}_rule_{rule}"]
-            most = case.rules[rule - 1].rows
-            states = ["pass", "warn", "fail"]
-            is_error = case.rules[rule - 1].precision >= 0.9
-            assert failures == len(places), message
-            assert status == states[(len(places) > 0) + (is_error and len(places) > most)]
-            n_tests += 1
-    assert not refused
+    trial = try_dbt(n, tmp_path, dialect)
+    assert not trial.refused
     with capsys.disabled():
-        print(f"\ndbt on {dialect}: {len(done)} cases, {n_tests} tests, {len(refused)} refused")
+        print(f"\ndbt on {dialect}: {trial}")
 
 
 def _rules() -> RuleSet:

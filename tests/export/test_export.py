@@ -320,7 +320,9 @@ def test_a_missing_date_reads_back_as_a_missing_date() -> None:
 
 def test_every_kind_has_a_method() -> None:
     """What the command writes, a summary and saved rules write too."""
-    methods = {"text": "to_sentences"} | {k: f"to_{k}" for k in KINDS if k != "text"}
+    methods = {"text": "to_sentences"} | {
+        kind: f"to_{kind.replace('-', '_')}" for kind in KINDS if kind != "text"
+    }
     X = np.arange(20.0)[:, None]
     summary = summarize(X, labels=(X[:, 0] > 12).astype(int))
     saved = from_json(summary.to_json())

@@ -7,22 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from environments import ask
-from export_cases import Case
 from stair.errors import StairError
 from stair.export.great_expectations import to_great_expectations
-from stair.export.pandas import to_pandas
 from stair.rules.clauses import Among
 from stair.rules.rule_set import Rule, RuleSet
-from target_cases import drawn, exported, flagged
+from target_trials import try_great_expectations
 
 pytestmark = [pytest.mark.xdist_group("great_expectations")]
-
-
-def _for_pandas(case: Case, number: int) -> dict[str, str]:
-    del number
-    suite = to_great_expectations(case.rules, "pandas")
-    return {"suite": suite, "code": to_pandas(case.rules)}
 
 
 def test_unexpected_are_the_rows_that_the_rules_flag(
@@ -30,26 +21,9 @@ def test_unexpected_are_the_rows_that_the_rules_flag(
 ) -> None:
     """Hostile names, braces and colons that are no parameters, NULL, times with zones; SQLite knows
     no zones by name, and rules that flag nothing are no suite: both are refused in a sentence."""
-    found = drawn(200)
-    sql, not_sql = exported(found, lambda c, _: to_great_expectations(c.rules, "sqlite"), "sqlite")
-    frames, not_frames = exported(found, _for_pandas, "duckdb")
-    order = {"sqlite": list(sql.values()), "pandas": list(frames.values())}
-    answer = ask("great_expectations", order, tmp_path)
-    n_rules = 0
-    for name, done in (("sqlite", sql), ("pandas", frames)):
-        for number in done:
-            expected = {str(rule): places for rule, places in flagged(found[number]).items()}
-            assert answer[name][f"t{number}"] == expected
-            n_rules += len(expected)
-    nothing = "none of these rules flags rows, so there is nothing for Great Expectations to find"
-    assert {*not_frames.values()} == {nothing}
-    reasons = (nothing, "knows no time zones by name", "nests its query deeper than SQLite can")
-    assert all(any(reason in each for reason in reasons) for each in not_sql.values())
+    in_sqlite, on_pandas = try_great_expectations(40, tmp_path)
     with capsys.disabled():
-        print(
-            f"\nGreat Expectations: {len(sql)} cases in SQLite ({len(not_sql)} refused), "
-            f"{len(frames)} on pandas ({len(not_frames)} refused), {n_rules} expectations"
-        )
+        print(f"\nGreat Expectations in SQLite: {in_sqlite}\non pandas: {on_pandas}")
 
 
 def test_a_query_has_nothing_to_fill_in_but_the_batch() -> None:

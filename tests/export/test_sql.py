@@ -23,6 +23,7 @@ from stair.export.masks import has_exceptions
 from stair.rules.clauses import Among, Interval, Mentions
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
+from target_trials import try_spark
 
 # The databases by the types of their columns: numbers, words, times, text, flags, codes.
 TYPES = {
@@ -337,3 +338,13 @@ def test_many_partitions_are_measured_once() -> None:
     found = [row[-2] for row in con.execute(summary.to_sql("data", dialect="sqlite"))]
     assert found == summary.rules.predict(table).tolist()
     assert summary.to_sql("data", dialect="postgres").count("OFFSET 0") == 2
+
+
+@pytest.mark.filterwarnings("ignore")  # Spark's own
+def test_sql_in_spark_selects_what_the_rules_select(
+    spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hostile names, NaN and NULL, times without a zone; it gets none with one."""
+    trial = try_spark(12, spark)
+    with capsys.disabled():
+        print(f"\nSQL in Spark: {trial}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +14,10 @@ import pytest
 import stair
 from large import files, mixed
 from settings import summarize
+from stair.apply import apply_rules
+from stair.scale.work import CODES_ARE_THERE
 
-if shutil.which("java") is None:
-    pytest.skip("Spark needs Java, which is not here", allow_module_level=True)
-sql = pytest.importorskip("pyspark.sql", reason="pip install 'stair[spark]' to test Spark")
-
-pytestmark = pytest.mark.filterwarnings("ignore")  # Spark's own
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers need stair too
-    session = (
-        sql.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    yield session
-    session.stop()
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.xdist_group("spark")]  # Spark's own
 
 
 def test_spark_gives_the_rules_of_the_memory_engine(tmp_path: Path, spark: Any) -> None:
@@ -58,6 +41,33 @@ def test_spark_gives_the_rules_of_the_memory_engine(tmp_path: Path, spark: Any) 
     }
 
 
+def test_rules_of_spark_are_applied_and_checked_as_any(tmp_path: Path, spark: Any) -> None:
+    """Learned and saved there, they label rows in memory as their SQL does in Spark; the reasons of
+    rows that Spark has flagged are those of the same rows in memory, and how rules do on new rows
+    is the same wherever these are counted."""
+    frame = mixed(4, 2000).drop(columns=["seen"]).assign(place=range(2000))
+    files(frame, tmp_path / "data")
+    data = spark.read.parquet(str(tmp_path / "data"))
+    summarize(
+        data, "label", exclude=["place"], engine="spark", sample=1000, min_score=0.7
+    ).to_json(tmp_path / "rules.json")  # fmt: skip
+    book = stair.load(tmp_path / "rules.json")
+    data.createOrReplaceTempView("payments")
+    query = book.to_sql("payments", dialect="spark").rstrip().rstrip(";")
+    labelled = spark.sql(query)
+    rows = labelled.selectExpr("place", "stair_label", "coalesce(stair_rule, 0)").collect()
+    applied = apply_rules(book, frame)
+    assert [tuple(row)[1:] for row in sorted(rows)] == list(
+        zip(applied.labels.tolist(), applied.rules.tolist(), strict=True)
+    )
+    flagged = sorted(place for place, label, _ in rows if label == book.rules.positive)
+    assert flagged
+    there = labelled.where("stair_rule IS NOT NULL").orderBy("place").toPandas()
+    mine = frame.iloc[flagged].reset_index(drop=True)
+    assert book.reasons(there).words == book.reasons(mine).words
+    assert stair.check(book, data, "label", engine="spark") == stair.check(book, frame, "label")
+
+
 def test_what_spark_cannot_do_is_said(tmp_path: Path, spark: Any) -> None:
     frame = mixed(3, 200)
     files(frame, tmp_path / "data")
@@ -70,3 +80,63 @@ def test_what_spark_cannot_do_is_said(tmp_path: Path, spark: Any) -> None:
         path.unlink()
     with pytest.raises(stair.StairError, match="Spark cannot read the data"):
         summarize(data, labels="label", engine="spark")
+
+
+DYING = """
+import os, signal, sys
+import spark_session
+import stair
+from stair.progress import telling
+
+def say(message):
+    if message.startswith("level 3"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+data, work = sys.argv[1:]
+frame = spark_session.session().read.parquet(data)
+with telling(say):
+    stair.summarize(frame, "label", method="stair", engine=stair.Spark(work=work), min_score=0.9)
+"""
+
+
+def test_a_run_that_was_killed_goes_on(tmp_path: Path, spark: Any) -> None:
+    """The driver is killed between levels; the next one finds codes and levels, and reads no data.
+    A part that is damaged is coded again, and files that changed are looked at anew."""
+    frame = mixed(8).drop(columns=["amount", "seen"])  # whose bins are exact
+    files(frame, tmp_path / "data")
+    (tmp_path / "work").mkdir()
+    place = str(tmp_path / "data")
+    whole = summarize(frame, "label", method="stair", min_score=0.9)
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", DYING, place, str(tmp_path / "work")]
+    died = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True)
+    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    (folder,) = (tmp_path / "work").iterdir()
+    assert list(folder.glob("part-*.parquet")) and list(folder.glob("levels-*.json"))
+
+    def said(**options: Any) -> list[str]:
+        heard: list[str] = []
+        found = summarize(
+            spark.read.parquet(place), "label", method="stair", progress=heard.append,
+            engine="spark", work=tmp_path / "work", **{"min_score": 0.9, **options},
+        )  # fmt: skip
+        if not options:
+            assert (found.rules, found.trace, found.score) == (
+                whole.rules,
+                whole.trace,
+                whole.score,
+            )
+            assert (found.evidence, found.score) == (whole.evidence, whole.score)
+        return heard
+
+    first = said()
+    assert first[0] == CODES_ARE_THERE
+    assert next(each for each in first if each.startswith("level")).startswith("level 3")
+    assert said(min_score=0.5)[0] == CODES_ARE_THERE
+    (damaged, *_) = sorted(folder.glob("part-*.parquet"))
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    assert said()[0].endswith("parts of an earlier run are there")
+    assert said()[0] == CODES_ARE_THERE
+    about = tmp_path / "data" / "part-0.parquet"
+    about.write_bytes(about.read_bytes())
+    assert said()[0].startswith("pass 1")

@@ -17,6 +17,7 @@ from stair.export.sql_dialects import (
     check_dialect,
     check_name,
     dialect_of,
+    plain_text,
     translated,
 )
 from stair.rules.routing import Routing
@@ -44,7 +45,9 @@ def to_sql(
     A table in a schema is given as ("schema", "table").
     """
     known = dialect_of(dialect)
-    return f"{_comments(rules)}{_finished(_query(rules, table, known), known)};\n"
+    return (
+        f"{plain_text(_comments(rules), known)}{_finished(_query(rules, table, known), known)};\n"
+    )
 
 
 def to_sql_view(
@@ -59,7 +62,7 @@ def to_sql_view(
         *schema, name = _parts(table)
         view = (*schema, f"{name}_labelled")
     text = f"CREATE VIEW {_name(view, known)} AS\n{_query(rules, table, known)}"
-    return f"{_comments(rules)}{_finished(text, known)};\n"
+    return f"{plain_text(_comments(rules), known)}{_finished(text, known)};\n"
 
 
 def to_sql_rows(

@@ -11,7 +11,7 @@ from stair.errors import StairError
 from stair.export.conditions import Conditions, OfValue
 from stair.export.needs import needed_fields
 from stair.export.routing import CategoryLeg, Leg, TextLeg
-from stair.export.sql_columns import Column, Columns, NoZoneError, double_literal, identifier
+from stair.export.sql_columns import Column, Columns, double_literal, identifier
 from stair.export.sql_dialects import Dialect, check_name, translated
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
@@ -54,7 +54,7 @@ class ClauseWriter(Conditions[Column, str]):
     def rule(self, rule: Rule) -> str:
         try:
             parts = [self.of(clause) for clause in rule.clauses]
-        except NoZoneError as error:
+        except StairError as error:
             raise StairError(f"the rule {rule} cannot be written: {error}") from None
         return " AND ".join(f"({part})" for part in parts) or "1 = 1"
 

@@ -124,6 +124,8 @@ def check_name(name: str, dialect: Dialect) -> None:
         raise StairError(f"{name!r} cannot be a name in SQL")
     if dialect.name == "mysql" and max(name) > "\uffff":
         raise StairError(f'"{name}" has a character that a name in MySQL cannot have; rename it')
+    if dialect.name == "spark" and "${" in name:
+        raise StairError(f'"{name}" has ${{, behind which Spark fills in a variable; rename it')
     if dialect.longest_name is None:
         return
     length = len(name.encode()) if dialect.in_bytes else len(name)
@@ -151,7 +153,14 @@ def translated(text: str, dialect: Dialect) -> str:
         for literal in list(tree.find_all(exp.Literal)):
             if literal.is_string and not literal.find_ancestor(exp.Cast):
                 literal.replace(exp.National(this=literal.this))
-    return str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=True, comments=False))
+    text = str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=True, comments=False))
+    return plain_text(text, dialect)
+
+
+def plain_text(text: str, dialect: Dialect) -> str:
+    """A statement, or a comment, of which a database fills in nothing before it reads it. No name
+    in it has what is filled in."""
+    return text.replace("${", "\\u0024{") if dialect.name == "spark" else text
 
 
 def _filled_in(sqlglot: Tree, dialect: Dialect, function: str, given: list[Tree]) -> Tree:

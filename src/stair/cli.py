@@ -431,6 +431,9 @@ def demo(
     output: Annotated[
         Path | None, typer.Option(help="A folder for the data, the rules and the report.")
     ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the rules as JSON; - is standard output.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Rules for 5,000 card payments with four planted kinds of fraud."""
@@ -442,6 +445,7 @@ def demo(
     from stair.summary import summarize as learn
 
     gate.check_folder(output)
+    gate.check_files([], [(json, "json")])
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
     data = payments()
@@ -455,6 +459,8 @@ def demo(
         summary.to_sql("payments", output / "rules.sql")
         summary.to_html(output / "report.html")
         atomic_write(output / "rules.txt", summary.to_text() + "\n")
+    if json is not None:
+        summary.to_json(gate.to_write(json, "json"))
     if not quiet:
         planted = "; ".join(KINDS_OF_FRAUD)
         gate.say(f"Card payments, made up. Planted: {planted}.\n")

@@ -71,19 +71,29 @@ def except_(
             help="Where to write the rules with their exceptions; - is standard output.",
         ),
     ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write what was found as JSON; - is standard output."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:  # fmt: skip
     """The shortest exceptions to saved rules that cover false alarms and no other outlier.
 
     Without --output it shows what they would be. Exit code 1 where they do not cover enough.
     """
-    gate.check_files([rules, file], [(output, "json")])
-    from stair.data import read
+    gate.check_files([rules, file], [(output, "json"), (json, "json")])
+    from stair.data import atomic_write, read
     from stair.errors import StairError
     from stair.export import load
     from stair.export.text import fit
     from stair.learn.exceptions import Aim, advice
-    from stair.operation.exceptions import exceptions_for, in_words, rows_numbered, with_found
+    from stair.operation.exceptions import (
+        exceptions_for,
+        in_words,
+        rows_numbered,
+        to_json,
+        with_found,
+    )
     from stair.progress import ProgressLine
 
     if false_alarm is None and not row:
@@ -106,6 +116,9 @@ def except_(
         found = exceptions_for(saved, frame, wrong, stays, wanted, progress)
         if output is not None:
             with_found(saved, found, frame.source).to_json(gate.to_write(output, "json"))
+        if json is not None:
+            told = to_json(saved, found, wanted, frame.source)
+            atomic_write(gate.to_write(json, "json"), told)
     if not quiet:
         numbered = enumerate(found.new, start=len(saved.rules.exceptions) + 1)
         lines = [(f"{k}  {rule.in_words()}", f"{rule.rows:,.0f}") for k, rule in numbered]

@@ -14,6 +14,7 @@ from stair.data import Frame, from_object
 from stair.data.conversion import is_missing
 from stair.data.frame import Value
 from stair.errors import FloorNotReached, StairError, folded, no_such_column, option
+from stair.export.answers import answer
 from stair.export.json import Rulebook
 from stair.learn.distill.plan import Effort
 from stair.learn.exceptions import Aim, Excepted, advice
@@ -164,6 +165,25 @@ def in_words(found: Excepted, wanted: Aim) -> str:
         f"{name} {cover} {found.n_covered:,} of {found.n_false_alarms:,} {alarms} "
         f"({percent(found.share)}, asked for {percent(wanted.min_share)}) and {stay}{others}"
     )
+
+
+def to_json(saved: Rulebook, found: Excepted, wanted: Wanted, source: str) -> str:
+    """For programs: see the schema `except`."""
+    first = len(saved.rules.exceptions) + 1
+    return answer("except", {
+        "source": source,
+        "exceptions": [
+            {"number": number, "words": str(rule), "false_alarms": rule.rows}
+            for number, rule in enumerate(found.new, start=first)
+        ],
+        "false_alarms": found.n_false_alarms,
+        "covered": found.n_covered,
+        "share": found.share,
+        "asked": wanted.min_share,
+        "share_reached": found.is_enough,
+        "stay": found.n_stay,
+        "others": found.n_free,
+    })  # fmt: skip
 
 
 def _counted_again(summary: Summary, found: Excepted, wrong: Rows) -> Summary:

@@ -10,6 +10,7 @@ from typing import Any
 
 from stair.data.lock import held
 from stair.errors import StairError, check_choice, folded, option
+from stair.export.answers import answer
 from stair.export.json import Rulebook, load
 from stair.rules.record import STATUSES, Record
 
@@ -55,6 +56,23 @@ def mark(path: str | Path, ids: Sequence[str], **said: Any) -> Rulebook:
         book = marked(load(path), ids, **said)
         book.to_json(path)
     return book
+
+
+def to_json(book: Rulebook) -> str:
+    """All rules of a file for programs: see the schema `mark`."""
+    kept = [*book.kept.rules, *book.kept.exceptions]
+    records = [*book.records, *book.exception_records]
+    return answer("mark", {
+        "source": book.source,
+        "rules": [
+            {
+                "id": record.id, "words": str(rule), "status": record.status,
+                "owner": record.owner, "note": record.note, "since": record.since,
+                "until": record.until,
+            }
+            for rule, record in zip(kept, records, strict=True)
+        ],
+    })  # fmt: skip
 
 
 def _id_of(book: Rulebook, given: str) -> str:

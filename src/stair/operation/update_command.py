@@ -166,17 +166,26 @@ def mark(
     until: Annotated[
         str | None, typer.Option(help="The last day on which it is meant, as 2026-05-02.")
     ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write all rules of the file as JSON; - is standard output.",
+                     rich_help_panel=_OUTPUT),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
     """Accept or retire rules in a file, or say whose they are. Nothing else in it changes."""
+    from stair.data import atomic_write
     from stair.errors import StairError
     from stair.operation.mark import mark as mark_rules
+    from stair.operation.mark import to_json
 
     if rulebook == gate.DASH:
         raise StairError("- is standard input, which cannot be changed; name a file")
-    gate.check_files([], [(rulebook, "json")])
+    gate.check_files([], [(rulebook, "json"), (json, "json")])
     book = mark_rules(rulebook, rule or [], status=status, owner=owner, note=note, since=since,
                       until=until)  # fmt: skip
+    if json is not None:
+        atomic_write(gate.to_write(json, "json"), to_json(book))
     if not quiet:
         for record, said in zip(book.records, book.kept.rules, strict=True):
             words = "   ".join(

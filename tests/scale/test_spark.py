@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ def test_rules_of_spark_are_applied_and_checked_as_any(tmp_path: Path, spark: An
     there = labelled.where("stair_rule IS NOT NULL").orderBy("place").toPandas()
     mine = frame.iloc[flagged].reset_index(drop=True)
     assert book.reasons(there).words == book.reasons(mine).words
-    assert stair.check(book, data, "label", engine="spark") == stair.check(book, frame, "label")
+    found = stair.check(book, data, "label", engine="spark")
+    assert replace(found, source="data") == stair.check(book, frame, "label")
 
 
 def test_what_spark_cannot_do_is_said(tmp_path: Path, spark: Any) -> None:
@@ -114,29 +116,22 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path, spark: Any) -> None:
     (folder,) = (tmp_path / "work").iterdir()
     assert list(folder.glob("part-*.parquet")) and list(folder.glob("levels-*.json"))
 
-    def said(**options: Any) -> list[str]:
+    def said() -> list[str]:
         heard: list[str] = []
         found = summarize(
             spark.read.parquet(place), "label", method="stair", progress=heard.append,
-            engine="spark", work=tmp_path / "work", **{"min_score": 0.9, **options},
+            engine="spark", work=tmp_path / "work", min_score=0.9,
         )  # fmt: skip
-        if not options:
-            assert (found.rules, found.trace, found.score) == (
-                whole.rules,
-                whole.trace,
-                whole.score,
-            )
-            assert (found.evidence, found.score) == (whole.evidence, whole.score)
+        assert (found.rules, found.trace) == (whole.rules, whole.trace)
+        assert (found.evidence, found.score) == (whole.evidence, whole.score)
         return heard
 
     first = said()
     assert first[0] == CODES_ARE_THERE
-    assert next(each for each in first if each.startswith("level")).startswith("level 3")
-    assert said(min_score=0.5)[0] == CODES_ARE_THERE
+    assert next(each for each in first if each.startswith("level")).startswith("level 4")
     (damaged, *_) = sorted(folder.glob("part-*.parquet"))
     damaged.write_bytes(damaged.read_bytes()[:-100])
     assert said()[0].endswith("parts of an earlier run are there")
-    assert said()[0] == CODES_ARE_THERE
     about = tmp_path / "data" / "part-0.parquet"
     about.write_bytes(about.read_bytes())
     assert said()[0].startswith("pass 1")

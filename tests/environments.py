@@ -27,7 +27,7 @@ NEEDS = {
     # Newer ones of dbt need a parser that pip must build, and do not use it unless asked.
     "dbt": ["dbt-core==1.12.0", "dbt-core-experimental-parser==2.0.0a4", "dbt-duckdb~=1.11",
             "dbt-postgres~=1.11"],
-    "great_expectations": ["great_expectations~=1.24.0"],
+    "great_expectations": ["great_expectations~=1.24.0", "sqlalchemy~=2.0"],
     "soda": ["soda-core-duckdb~=3.5.0", "pytz"],  # which DuckDB wants for times with zones
     "sigma": ["pysigma~=2.0.0", "pysigma-backend-sqlite~=2.1.0"],
 }  # fmt: skip

@@ -69,6 +69,7 @@ MENU: tuple[tuple[str, tuple[Page, ...]], ...] = (
         Page("tutorial", "Tutorial", "docs/tutorial.md"),
         Page("reading-rules", "Reading rules", "docs/reading-rules.md"),
         Page("recipes", "Commands by job", "docs/recipes.md"),
+        Page("programs", "Scripts and agents", "docs/programs.md"),
         Page("reasons", "A reason for every row", "docs/reasons.md"),
         Page("python", "In Python", "docs/python.md"),
     )),

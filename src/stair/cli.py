@@ -248,14 +248,18 @@ def apply(
     negative: Annotated[str | None, typer.Option(help="The label that means normal.")] = None,
     table: TableName = None,
     query: Query = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write what rules come to as JSON; - is standard output."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """The label and the matching rule of each row of new data, and how coverage moved."""
-    if output is None and file == gate.DASH:
+    if output is None and file == gate.DASH and json != gate.DASH:
         output = gate.DASH  # as filters do
-    gate.check_files([rules, file], [(output, "table")])
-    from stair.apply import Place, Truth, agreement_table, apply_to, coverage_table
-    from stair.data import is_many
+    gate.check_files([rules, file], [(output, "table"), (json, "json")])
+    from stair.apply import Place, Truth, agreement_table, apply_to, coverage_table, to_json
+    from stair.data import atomic_write, is_many
     from stair.errors import StairError
     from stair.progress import ProgressLine
 
@@ -271,14 +275,16 @@ def apply(
         given = Place(gate.to_read(file), table, query)
         target = None if output is None else gate.to_write(output, "table")
         applied = apply_to(saved, given, target, truth=truth, reasons=reasons, say=progress)
+    name = str(file) if is_many(file) else given.path.name
+    if json is not None:
+        atomic_write(gate.to_write(json, "json"), to_json(saved, applied, name, label))
     if not quiet:
-        name = str(file) if is_many(file) else given.path.name
         gate.say(coverage_table(saved, applied, name, gate.width()))
         if applied.counted is not None and label is not None:
             gate.say(agreement_table(saved, applied.counted, label, gate.width()))
         for note in (*saved.notes, *applied.notes):
             gate.say(f" Note: {note}.")
-        _tell(output)
+        _tell(output, json)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from stair.apply.batches import Place, Truth, apply_to
 from stair.apply.explaining import Explained, as_json, explain_rows, row_numbers
 from stair.apply.outcome import Applied, Outcome, apply_rules
-from stair.apply.tables import agreement_table, coverage_table
+from stair.apply.tables import agreement_table, coverage_table, to_json
 
 __all__ = [
     "Applied",
@@ -18,4 +18,5 @@ __all__ = [
     "coverage_table",
     "explain_rows",
     "row_numbers",
+    "to_json",
 ]

@@ -1,4 +1,4 @@
-"""What became of rules on new rows, as tables for a person."""
+"""What became of rules on new rows, as tables for a person and as JSON for a program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from stair.apply.outcome import Applied
+from stair.export.answers import answer
 from stair.export.json import Rulebook
 from stair.export.text import fine_percent, fit, score_in_words
 from stair.rules.counted import Counted, Figures
@@ -95,3 +96,44 @@ def _learned_without_rule(saved: Rulebook) -> float:
     if isinstance(rows, int) and isinstance(of, int) and 0 <= rows <= of and of:
         return rows / of
     return math.nan
+
+
+def to_json(saved: Rulebook, applied: Applied, source: str, label: str | None = None) -> str:
+    """For programs: see the schema `apply`."""
+    rules, now, before = saved.rules, applied.counted, sum(saved.rules.totals)
+    labels = applied.labels(rules)
+    figures = [None] * len(rules) if now is None else list(now.of_rules)
+    return answer("apply", {
+        "source": source,
+        "rows": applied.n_rows,
+        "labels": [{"label": each, "rows": labels[each]} for each in rules.classes],
+        "without_rule": int(applied.decided[0]),
+        "rules": [
+            {
+                "number": number, "id": saved.records[place].id, "label": rule.label,
+                "words": str(rule), "learned": rule.rows / before if before else None,
+                "covered": covered, "decided": decided, **_agreeing(own),
+            }
+            for number, (place, rule, covered, decided, own) in enumerate(
+                zip(saved.in_force, rules, applied.covered.tolist(),
+                    applied.decided[1:].tolist(), figures, strict=True), start=1,
+            )
+        ],
+        "exceptions": [
+            {"number": number, "words": str(rule), "rows": lifted}
+            for number, (rule, lifted) in enumerate(
+                zip(rules.exceptions, applied.lifted.tolist(), strict=True), start=1
+            )
+        ],
+        "beside": label,
+        "agreement": [] if now is None else [
+            {"label": each, **_agreeing(own)} for each, own in now.of_labels.items()
+        ],
+        "notes": [*saved.notes, *applied.notes],
+    })  # fmt: skip
+
+
+def _agreeing(own: Figures | None) -> dict[str, float | None]:
+    if own is None:
+        return {"precision": None, "recall": None, "f1": None}
+    return {"precision": own.precision, "recall": own.recall, "f1": own.f1}

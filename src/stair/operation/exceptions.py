@@ -167,7 +167,7 @@ def in_words(found: Excepted, wanted: Aim) -> str:
     )
 
 
-def to_json(saved: Rulebook, found: Excepted, wanted: Wanted, source: str) -> str:
+def to_json(saved: Rulebook, found: Excepted, wanted: Aim, source: str) -> str:
     """For programs: see the schema `except`."""
     first = len(saved.rules.exceptions) + 1
     return answer("except", {

@@ -5,7 +5,7 @@
 Three stratified folds with three seeds. Settings are chosen inside the training folds, by both
 methods in the same way: of those whose rules alert at most 5% of the rows that they were learned
 from, the one that is best on inner folds, by F1 or by recall. Figures are of the rows kept aside.
-Iguanas is in an environment of its own, which `--install FOLDER` makes.
+Iguanas is in an environment of its own, which `python -m experiments.iguanas` makes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -27,12 +25,11 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from experiments.datasets import load
+from experiments.iguanas import ask
 from stair import DistilledStair, FloorNotReached
 from stair.data import atomic_write
 
 RESULTS: Final = Path(__file__).parent / "results"
-WORKER: Final = Path(__file__).parent / "iguanas_fit.py"
-IGUANAS: Final = "iguanas==1.5.0"
 BUDGET: Final = 0.05
 FOLDS, INNER, SEEDS = 3, 2, (0, 1, 2)
 # What is chosen from inside of the training folds.
@@ -114,27 +111,17 @@ def theirs(
     parts: list[Part], X: NDArray[np.float64], y: NDArray[np.int64], python: Path
 ) -> tuple[dict[str, list[Fit]], dict[str, str]]:
     """The same by Iguanas, in its own environment."""
-    given: dict[str, Any] = {"settings": json.dumps(THEIRS), "seed": 0}
-    for part in parts:
-        given |= {f"{part.name}.X": X[part.train], f"{part.name}.y": y[part.train],
-                  f"{part.name}.test": X[part.test]}  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        task, answer = Path(folder) / "task.npz", Path(folder) / "answer.json"
-        np.savez(task, parts=np.array([part.name for part in parts]), **given)
-        subprocess.run([python, WORKER, task, answer], check=True)
-        told = json.loads(answer.read_text(encoding="utf-8"))
+    asked = {part.name: (X[part.train], y[part.train], X[part.test]) for part in parts}
+    answers, versions = ask(asked, THEIRS, python)
     by_name, found = {part.name: part for part in parts}, {}
-    for each in told["found"]:
-        if "error" in each:
-            print(f"stair: Iguanas, {each['part']}: {each['error']}", file=sys.stderr)
-            continue
+    for each in answers:
         part = by_name[each["part"]]
         train, test = (np.zeros(len(rows), dtype=np.bool_) for rows in (part.train, part.test))
         train[each["train"]], test[each["test"]] = True, True
         fit = figures(each["setting"], train, test, y[part.test], each["n_rules"],
                       each["conditions"])  # fmt: skip
         found.setdefault(part.name, []).append(fit)
-    return found, told["versions"]
+    return found, versions
 
 
 def chosen(fits: dict[str, list[Fit]], outer: Part, by: str) -> Fit:
@@ -176,25 +163,13 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def install(folder: Path) -> None:
-    """Iguanas in an environment of its own."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", IGUANAS], check=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--iguanas", type=Path, help="the Python that has Iguanas")
-    parser.add_argument("--install", type=Path, help="make such an environment in this folder")
+    parser.add_argument("--iguanas", type=Path, required=True, help="the Python that has it")
     parser.add_argument("--data", help="where the data sets are")
     given = parser.parse_args()
-    if given.install is not None:
-        install(given.install)
-        return
-    if given.iguanas is None:
-        parser.error("name the Python that has Iguanas, or make one with --install FOLDER")
     warnings.simplefilter("ignore", FloorNotReached)
     data = load("Mammography", given.data)
     outer = list(outer_parts(data.y))

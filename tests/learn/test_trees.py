@@ -213,7 +213,8 @@ def steps_of(alphas: list[float]) -> list[float]:
 def assert_same_path(X: Table, y: Labels, weights: Table | None, criterion: str) -> None:
     """Our path has scikit-learn's alphas, and between two of them its number of leaves."""
     positive = 1 if y.max() == 1 else None
-    ours = _Tree(X, y.astype(np.int32), weights, positive, criterion, 0)
+    columns = [Numbers(f"x{j}", j) for j in range(X.shape[1])]
+    ours = _Tree(X, y.astype(np.int32), weights, columns, positive, criterion, 0)
     path = ours.weakest_links()
     theirs = entropy_tree(criterion=criterion).cost_complexity_pruning_path(X, y, weights)
     expected = steps_of(np.maximum.accumulate(theirs.ccp_alphas[1:]).tolist())
@@ -225,7 +226,6 @@ def assert_same_path(X: Table, y: Labels, weights: Table | None, criterion: str)
         tree = entropy_tree(criterion=criterion, ccp_alpha=middle).fit(X, y, weights)
         pruned = frozenset(node for alpha, nodes in path if alpha < middle for node in nodes)
         assert len(ours._leaf_nodes(pruned)) == tree.get_n_leaves()
-        columns = [Numbers(name, j) for j, name in enumerate("abcd")]
         assert len(ours.leaves(X, columns, pruned)) == tree.get_n_leaves()
 
 
@@ -236,7 +236,8 @@ def test_pruning_path_with_ties(criterion: str, table: Data) -> None:
     """Weakest links of equal strength go together, as in scikit-learn's path."""
     X, y = table
     if len(np.unique(X)) == 1 or entropy_tree().fit(X, y).get_n_leaves() == 1:
-        tree = _Tree(X, y.astype(np.int32), None, None, criterion, 0)
+        columns = [Numbers(f"x{j}", j) for j in range(X.shape[1])]
+        tree = _Tree(X, y.astype(np.int32), None, columns, None, criterion, 0)
         assert tree.weakest_links() == []
     else:
         assert_same_path(X, y, None, criterion)

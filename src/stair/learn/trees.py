@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stair.learn.grow import majority
 from stair.rules.clauses import Clause, merged
-from stair.rules.columns import Ordered
+from stair.rules.columns import Ordered, cut_once
 from stair.rules.objective import f1, reaches, score_of
 from stair.rules.rule_set import Leaf
 
@@ -38,7 +38,9 @@ def id3_leaves(
     depth = min(start_depth, len(X))  # no tree is deeper
     while True:
         say(f"learning: a tree of depth {depth}")
-        tree = _Tree(X, labels, weights, positive, "entropy", random_state, max_depth=depth)
+        tree = _Tree(
+            X, labels, weights, columns, positive, "entropy", random_state, max_depth=depth
+        )
         if best is None or tree.score() > best.score():
             best = tree
         if reaches(tree.score(), min_score) or tree.depth < depth or depth == max_depth:
@@ -59,7 +61,7 @@ def cart_leaves(
     random_state: object,
 ) -> tuple[list[Leaf], int]:
     """A full tree, pruned back along its cost-complexity path as far as the floor allows."""
-    tree = _Tree(X, labels, weights, positive, criterion, random_state)
+    tree = _Tree(X, labels, weights, columns, positive, criterion, random_state)
     cuts = tree.weakest_links()
     return tree.leaves(X, columns, tree.shortest_above(min_score, cuts)), tree.default
 
@@ -77,13 +79,15 @@ def _narrow(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Tree:
-    """A fitted scikit-learn tree with the class weights of its nodes."""
+    """A fitted scikit-learn tree with the class weights of its nodes. A node that cuts a column for
+    the second time that rules may cut once, as they may times, is a leaf here."""
 
     def __init__(
         self,
         X: NDArray[np.float64],
         labels: NDArray[np.int32],
         weights: NDArray[np.float64] | None,
+        columns: Sequence[Ordered],
         positive: int | None,
         criterion: str,
         random_state: object,
@@ -97,6 +101,7 @@ class _Tree:
         tree = model.tree_
         self.depth = int(tree.max_depth)
         self._tree = tree
+        self._nodes, self._ends = self._allowed(columns)
         self._positive = positive
         self._reach = model.decision_path(narrow).tocsc()
         n_classes = int(labels.max()) + 1
@@ -107,14 +112,34 @@ class _Tree:
         self._labels = [majority(row.tolist(), positive) for row in self._counts]
         self.default = 1 - positive if positive is not None else self._labels[0]
 
+    def _allowed(self, columns: Sequence[Ordered]) -> tuple[list[int], frozenset[int]]:
+        """The nodes that are there, in order, and those at which the tree ends too early for
+        scikit-learn."""
+        once = frozenset(np.flatnonzero(cut_once(columns)).tolist())
+        if not once:
+            return list(range(int(self._tree.node_count))), frozenset()
+        nodes: list[int] = []
+        ends: set[int] = set()
+        pending: list[tuple[int, frozenset[int]]] = [(0, frozenset())]
+        while pending:
+            node, spent = pending.pop()
+            nodes.append(node)
+            column = int(self._tree.feature[node])  # below 0 for a leaf
+            if column in spent:
+                ends.add(node)
+            elif column >= 0:
+                now = spent | {column} if column in once else spent
+                pending.extend((child, now) for child in self._children(node))
+        return sorted(nodes), frozenset(ends)
+
     def _is_leaf(self, node: int) -> bool:
-        return bool(self._tree.children_left[node] < 0)
+        return bool(self._tree.children_left[node] < 0) or node in self._ends
 
     def _children(self, node: int) -> tuple[int, int]:
         return int(self._tree.children_left[node]), int(self._tree.children_right[node])
 
     def score(self) -> float:
-        leaves = [node for node in range(self._tree.node_count) if self._is_leaf(node)]
+        leaves = [node for node in self._nodes if self._is_leaf(node)]
         groups = ((self._labels[node], self._counts[node].tolist()) for node in leaves)
         return score_of(groups, self._counts[0].tolist(), self._positive)
 
@@ -128,12 +153,12 @@ class _Tree:
         total = float(tree.weighted_n_node_samples[0])
         risk = (tree.impurity * tree.weighted_n_node_samples / total).tolist()
         parent = [-1] * n
-        for node in range(n):
+        for node in self._nodes:
             if not self._is_leaf(node):
                 for child in self._children(node):
                     parent[child] = node
         leaves, leaf_risk = [0] * n, [0.0] * n
-        for leaf in filter(self._is_leaf, range(n)):  # summed in scikit-learn's order, to the bit
+        for leaf in filter(self._is_leaf, self._nodes):  # in its order, to the bit
             above = leaf
             while above >= 0:
                 leaves[above] += 1
@@ -143,7 +168,7 @@ class _Tree:
         def link(node: int) -> float:
             return float(risk[node] - leaf_risk[node]) / (leaves[node] - 1)
 
-        heap = [(link(node), node) for node in range(n) if not self._is_leaf(node)]
+        heap = [(link(node), node) for node in self._nodes if not self._is_leaf(node)]
         heapq.heapify(heap)
         current = {node: alpha for alpha, node in heap}
         path: list[tuple[float, list[int]]] = []

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FIT = Path("benchmarks/results/fit.json")
 Q1 = Path("experiments/results/q1.csv")
 REVIEW = Path("benchmarks/results/review.csv")
+IN_TOOLS = Path("benchmarks/results/tools.json")
 PEERS = Path("experiments/results/distilled.csv")
 # What is shown of them, and the column that is what you get without asking.
 OF_Q1 = ("STAIR", "refined", "distilled")
@@ -192,6 +193,34 @@ def wishes(root: Path) -> str:
     return "\n\n".join(parts)
 
 
+NAMES = {"dbt": "dbt", "great_expectations": "Great Expectations", "soda": "Soda",
+         "sigma": "Sigma", "spark": "SQL in Spark"}  # fmt: skip
+
+
+def in_tools(path: Path) -> str:
+    """What tools did with rules. Nothing where it was not tried yet."""
+    if not path.is_file():
+        return ""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    lines = [["tool", "versions", "run in", "rule sets run", "checks", "refused"],
+             ["---", "---", "---", "---:", "---:", "---:"]]  # fmt: skip
+    for tool, name in NAMES.items():
+        versions = ", ".join(f"{k} {v}" for k, v in found.get(tool, {}).get("versions", {}).items())
+        for trial in found.get(tool, {}).get("trials", ()):
+            counts = trial["run"], trial["checks"], sum(trial["refused"].values())
+            lines.append([name, versions, trial["in"], *(f"{n:,}" for n in counts)])
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{ABOUT_TOOLS}\n\n{table}"
+
+
+ABOUT_TOOLS = """\
+Generated rule sets with hostile names, quotes, NULL, NaN, infinities, empty strings, cases of
+letters, categories, times with zones, texts, exceptions and partitions, each run by the tool itself
+(`python -m benchmarks.tools`): in all of them the rows that it found were those that the rules
+flag. The others were refused in a sentence that says which rule cannot be written, and why, or that
+no rule flags anything. A check is a test, an expectation, a detection or a query."""
+
+
 def documents(root: Path) -> Iterator[tuple[Path, str]]:
     """Each document with what it should say."""
     results = json.loads((root / FIT).read_text(encoding="utf-8"))
@@ -203,6 +232,9 @@ def documents(root: Path) -> Iterator[tuple[Path, str]]:
     text = replaced(page.read_text(encoding="utf-8"), "lengths", lengths(root / Q1, root / PEERS))
     text = replaced(text, "wishes", wishes(root))
     yield page, replaced(text, "benchmark", render(results))
+    exports = root / "docs" / "exports.md"
+    text = exports.read_text(encoding="utf-8")
+    yield exports, replaced(text, "tools", in_tools(root / IN_TOOLS))
     about = root / "docs" / "review.md"
     yield about, replaced(about.read_text(encoding="utf-8"), "review", large_reviews(root / REVIEW))
 

@@ -46,9 +46,9 @@ def main(arguments: list[str]) -> None:
     if unknown is not None:
         parser.error(f"no tool {unknown!r}; there are {', '.join(TOOLS)}")
     path = ROOT / RESULTS
-    kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
     for tool in given.tools or TOOLS:
         found = [{"in": where, "sets": given.sets, **trial} for where, trial in _tried(tool, given)]
+        kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
         kept[tool] = {"versions": _versions(tool), "trials": found}
         path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

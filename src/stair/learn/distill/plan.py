@@ -28,6 +28,7 @@ from stair.learn.distill.select import (
 )
 from stair.learn.distill.starts import boxes_of
 from stair.learn.distill.wished import (
+    every_box,
     explain_most,
     fill,
     first_candidates,
@@ -126,6 +127,8 @@ def shortest_set(
         _start(cover, grown, random, pool, plan, pace, tell)
         if cover.is_enough():
             break
+    if not cover.is_enough():
+        _choose_among_all(cover, pool, plan, clock)
     tell(cover.length)
     pace.found_shorter()
     # Where no single clause is enough, two are the shortest there can be.
@@ -262,6 +265,17 @@ def _start(
         if cover.is_enough() and cover.length <= SHORTEST:
             break
     cover.become(min(starts, key=lambda start: start[0])[1])
+
+
+def _choose_among_all(cover: Cover, pool: Pool, plan: _Plan, clock: Clock) -> None:
+    """Where nothing that was drawn is enough: every box there is, of a small table."""
+    for rule in every_box(cover) or ():
+        pool.remember(rule)
+    candidates = candidates_of(cover.problem, pool.rules, cover.rules)
+    longest = sum(rule.length for rule in candidates) + 1
+    choice = choose(cover.problem, candidates, longest, clock.seconds_left(), plan.entries)
+    if choice is not None and choice.rules is not None:
+        cover.become(choice.rules)
 
 
 def _cut(cover: Cover, most: int | None) -> None:

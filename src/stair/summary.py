@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stair import plot
+from stair.data.packages import Foreign
 from stair.data.source import Source
 from stair.data.weights import Weights
 from stair.engines.large import LargeEngine, engine_of
@@ -40,9 +41,10 @@ from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
 from stair.rules.counted import Counted, Figures, Weighed, by_weight, count
 from stair.rules.groups import groups_of_matches
-from stair.rules.rule_set import RuleSet, with_usual
+from stair.rules.rule_set import Rule, RuleSet, with_usual
 from stair.rules.schema import Values
 from stair.scale.coding import Coded
+from stair.scale.matching import Elsewhere
 from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
 
@@ -74,6 +76,19 @@ class Summary(Findings, Endings):
         It holds counts alone; `examples` asks for so many rows of the data under each rule.
         """
         return written(to_html(self, examples), path)
+
+    def matches(self, rule: int | Rule) -> Foreign:
+        """The rows that a rule covers, as the kind of table that was given. With an engine for
+        large data they are lazy: a relation of DuckDB, a Dask or a Spark DataFrame."""
+        if isinstance(self._elsewhere, Elsewhere):
+            return self._elsewhere.matching(self.rules, self.rules.place_of(rule))
+        return super().matches(rule)
+
+    def unexplained_matches(self) -> Foreign:
+        """The outliers that no outlier rule covers, in the same way."""
+        if isinstance(self._elsewhere, Elsewhere):
+            return self._elsewhere.unexplained(self.rules, self.codebook)
+        return super().unexplained_matches()
 
     def __str__(self) -> str:
         return self.to_text()
@@ -185,7 +200,8 @@ def summarize(
         settings |= {"engine": where.name, "bins": where.bins}
         if how.name != "stair" or validate != 0:
             settings |= {"sample": where.sample}
-        return summary_of_counts(coded, counted, settings, source.name)
+        where_rows_are = Elsewhere(source, where, str(labels))
+        return summary_of_counts(coded, counted, settings, source.name, where_rows_are)
     given = take_in(source, statement, chosen, say)
     learn = Learner(how, given.schema, given.verdict, say)
     learned = learn(given.values, given.codes, whole := whole_weights(given))
@@ -348,7 +364,11 @@ def _weighed(weights: Weights, heavy: Counted, score: float) -> Weighed:
 
 
 def summary_of_counts(
-    coded: Coded, learned: LargeLearned, settings: Settings, name: str | None
+    coded: Coded,
+    learned: LargeLearned,
+    settings: Settings,
+    name: str | None,
+    elsewhere: Elsewhere | None = None,
 ) -> Summary:
     """Rules counted where the rows are, which are not kept."""
     rounds = {"rounds": learned.n_rounds} if learned.n_rounds else {}
@@ -385,6 +405,7 @@ def summary_of_counts(
         suspects=learned.suspects,
         frontier=learned.frontier,
         _tallies=learned.tallies,
+        _elsewhere=elsewhere,
     )
 
 

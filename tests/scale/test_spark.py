@@ -70,6 +70,22 @@ def test_rules_of_spark_are_applied_and_checked_as_any(tmp_path: Path, spark: An
     assert replace(found, source="data") == stair.check(book, frame, "label")
 
 
+def test_rows_of_a_rule_as_a_frame_of_spark(tmp_path: Path, spark: Any) -> None:
+    """Lazily, and of outliers that no rule covers, too."""
+    frame = mixed(3, 600).drop(columns=["day", "seen"])
+    files(frame, tmp_path / "data")
+    data = spark.read.parquet(str(tmp_path / "data"))
+    found = summarize(data, labels="label", min_score=0.7, engine="spark", validate=0)
+    matches = found.rules.matches(frame)
+    for number in range(len(found.rules)):
+        lazy = found.matches(number + 1)
+        assert isinstance(lazy, sql.DataFrame)
+        assert lazy.count() == int(matches.applies[:, number].sum())
+    missed = found.unexplained_matches().toPandas()
+    assert len(missed) == found.unexplained
+    assert (missed["label"] == 1).all()
+
+
 def test_what_spark_cannot_do_is_said(tmp_path: Path, spark: Any) -> None:
     frame = mixed(3, 200)
     files(frame, tmp_path / "data")

@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from stair.data.values import ColumnKind, Piece, as_text, join_pieces, typed
 from stair.errors import StairError
 
 _LONGEST_FIELD = 1 << 24
+FEWEST_AT_ONCE: Final = 256  # rows of a batch
+MOST_CELLS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
 
 def in_batches(layout: Layout, at_once: int) -> Parts:
     """The same columns, some rows at a time: one pass finds out what they are, one reads them."""
-    at_once = max(256, min(at_once, 1_000_000 // len(layout.header)))
+    at_once = max(FEWEST_AT_ONCE, min(at_once, MOST_CELLS // len(layout.header)))
     kinds = [ColumnKind({"text"} if place in layout.texts else set()) for place in layout.places]
     n_rows = 0
     for columns in blocks(layout, layout.places, at_once):

@@ -72,7 +72,7 @@ def reading_in_batches(
     table: str | None = None,
     query: str | None = None,
     texts: Collection[str] = (),
-    at_once: int = AT_ONCE,
+    at_once: int | None = None,
 ) -> Iterator[Batches]:
     """Read a file some rows at a time, each column as what all of its values are. Of the names of
     its columns `wanted` says which."""
@@ -80,7 +80,7 @@ def reading_in_batches(
         names, _ = unique_names(opened.names)
         chosen = set(wanted(names))
         places = [i for i, name in enumerate(names) if name in chosen] or [0]
-        n_rows, parts = (opened.batches or _slices(opened))(places, at_once)
+        n_rows, parts = (opened.batches or _slices(opened))(places, at_once or AT_ONCE)
         file = regular_file(source).name
 
         def frames() -> Iterator[Frame]:

@@ -87,6 +87,7 @@ class Findings:
     _tallies: Mapping[str, Tally] = field(default_factory=dict, repr=False)
     _groups: Groups | None = field(default=None, repr=False)  # the rows by what covers them
     _reference: Reference | None = field(default=None, repr=False)  # made when it is asked for
+    _elsewhere: object = field(default=None, repr=False)  # the rows of an engine for large data
 
     def __post_init__(self) -> None:
         said = {
@@ -239,6 +240,10 @@ class Findings:
     def matches(self, rule: int | Rule) -> Any:
         """The rows that a rule covers, as the kind of table that was given."""
         return self.rows_of_data(self.matching_rows(rule))
+
+    def unexplained_matches(self) -> object:
+        """The outliers that no outlier rule covers, as the kind of table that was given."""
+        return self.rows_of_data(self.unexplained_rows())
 
     def rows_of_data(self, numbers: NDArray[np.intp]) -> Any:
         """Some rows by their numbers (from 0), as the kind of table that was given."""

@@ -1,0 +1,186 @@
+"""Saved rules on files of any size: batch by batch is all at once, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jsonschema
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import stair
+from command import run
+from stair.apply import Given, Truth, apply_to, explain_rows
+from stair.data import read, write_table
+from stair.data.reading import reading_in_batches
+from stair.demo import payments
+from stair.errors import StairError
+from stair.export.answers import schema
+from strategies import examples
+
+TEXTS = st.sampled_from(
+    ["", "NA", "1", "-2", "007", "1.5", "1e3", " 4 ", "x", "true", "False", "2024-03-01",
+     "2024-03-01T10:00:00+02:00", "123456789012345678", "18446744073709551615", "inf", "nan"]
+)  # fmt: skip
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    st.lists(st.lists(TEXTS, min_size=2, max_size=2), min_size=1, max_size=12),
+    st.integers(1, 5),
+)
+def test_columns_read_in_batches_are_those_read_at_once(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], at_once: int
+) -> None:
+    """Of a text file every column is what all of its values are, wherever a batch ends."""
+    path = tmp_path_factory.mktemp("batches") / "t.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["a", "b"], *rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stair.data.csv_plain.FEWEST_AT_ONCE", 1)
+        whole = read(path)
+        with reading_in_batches(path, lambda names: names, at_once=at_once) as batches:
+            frames = list(batches.frames)
+    assert batches.n_rows == whole.n_rows == sum(frame.n_rows for frame in frames)
+    for name, expected in whole.columns.items():
+        found = np.concatenate([frame.columns[name] for frame in frames])
+        assert found.dtype == expected.dtype
+        assert list(map(repr, found.tolist())) == list(map(repr, expected.tolist()))
+        assert {frame.types.get(name) for frame in frames} == {whole.types.get(name)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's payments as CSV, Parquet and DuckDB, and their rules."""
+    folder, data = tmp_path_factory.mktemp("apply"), payments()
+    write_table(folder / "p.csv", data)
+    pd.DataFrame(data).to_parquet(folder / "p.parquet", row_group_size=700)
+    with duckdb.connect(str(folder / "p.duckdb")) as con:
+        con.execute(f"CREATE TABLE p AS SELECT * FROM read_parquet('{folder / 'p.parquet'}')")
+    summary = stair.summarize(folder / "p.csv", labels="flagged", min_score=0.9, validate=0)
+    summary.to_json(folder / "rules.json")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("output", ["csv", "parquet", "duckdb"])
+def test_batches_have_the_reasons_of_the_whole_and_of_each_row(
+    folder: Path, tmp_path: Path, kind: str, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From each format to each: labels, rules and reasons, and rows as they were."""
+    monkeypatch.setattr("stair.data.reading.AT_ONCE", 333)
+    monkeypatch.setattr("stair.data.copying_typed.AT_ONCE", 450)
+    saved, told = stair.load(folder / "rules.json"), []
+    out = tmp_path / f"out.{output}"
+    applied = apply_to(saved, Given(folder / f"p.{kind}"), out, reasons=True, say=told.append)
+    whole = saved.reasons(payments())
+    frame = read(out)
+    assert frame.columns["stair_reason"].tolist() == whole.words
+    assert frame.columns["stair_reason_json"].tolist() == whole.documents
+    assert frame.columns["stair_rule"].tolist() == whole.numbers.tolist()
+    assert frame.columns["id"].tolist() == payments()["id"].tolist()
+    assert applied.n_rows == 5000 and len(told) > 5
+    for k in (0, 38, 4999):
+        one = {name: array[k : k + 1] for name, array in payments().items()}
+        assert saved.reasons(one)[0].words == whole.words[k]
+
+
+def test_parquet_keeps_its_row_groups_and_compression(folder: Path, tmp_path: Path) -> None:
+    saved, out = stair.load(folder / "rules.json"), tmp_path / "o.parquet"
+    apply_to(saved, Given(folder / "p.parquet"), out, say=print)
+    before, after = (pq.ParquetFile(p).metadata for p in (folder / "p.parquet", out))
+    assert after.num_row_groups == before.num_row_groups == 8
+    kinds = [m.row_group(0).column(0).compression for m in (before, after)]
+    assert kinds[0] == kinds[1]
+
+
+def test_values_that_no_batch_but_the_whole_can_read(tmp_path: Path) -> None:
+    """A batch of a column without one number is refused only where the whole column is."""
+    stair.summarize({"x": np.arange(40.0), "y": [0] * 30 + [1] * 10}, labels="y",
+                    validate=0).to_json(tmp_path / "r.json")  # fmt: skip
+    saved = stair.load(tmp_path / "r.json")
+    for texts, refused in ((["many"] * 900 + ["35"], False), (["many"] * 901, True)):
+        (tmp_path / "t.csv").write_text("x\n" + "\n".join(texts) + "\n")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("stair.data.reading.AT_ONCE", 300)
+            if refused:
+                with pytest.raises(StairError, match="\"x\" should have numbers, but has 'many'"):
+                    apply_to(saved, Given(tmp_path / "t.csv"), tmp_path / "o.csv", say=print)
+            else:
+                applied = apply_to(saved, Given(tmp_path / "t.csv"), say=print)
+                assert applied.notes[0].startswith("900 rows have values of")
+                assert applied.decided.tolist() == [900, 1]
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_rows_pass_through_a_pipe(folder: Path) -> None:
+    """`cat x.csv | stair apply rules.json - | head` printed a table of coverage. It passes the rows
+    on, as filters do, and ends quietly when nobody reads on."""
+    line = f"cat p.csv | {sys.executable} -m stair apply rules.json - | head -2"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, capture_output=True,
+                          text=True, timeout=120, check=False)  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0].endswith("flagged,stair_label,stair_rule")
+    assert done.stdout.count("\n") == 2
+    assert "Traceback" not in done.stderr and "Share of rows" in done.stderr
+
+
+def test_killed_there_is_no_half_file(folder: Path, tmp_path: Path) -> None:
+    """Also where nothing can be tidied up any more: what was there before is still there."""
+    out = tmp_path / "out.csv"
+    out.write_text("before")
+    (tmp_path / "long.csv").write_bytes((folder / "p.csv").read_bytes())
+    with (tmp_path / "long.csv").open("ab") as file:
+        body = (folder / "p.csv").read_bytes().split(b"\n", 1)[1]
+        for _ in range(60):
+            file.write(body)
+    words = ["-m", "stair", "apply", str(folder / "rules.json"), "long.csv", "-o", "out.csv"]
+    with subprocess.Popen([sys.executable, *words], cwd=tmp_path, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as process:  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not any(p.stat().st_size for p in tmp_path.glob(".stair-*")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert out.read_text() == "before"
+
+
+def test_explain_takes_many_rows(folder: Path, tmp_path: Path) -> None:
+    """By their numbers, from a file, or the outliers that no rule covers; as text or as JSON that
+    the schema describes."""
+    (tmp_path / "rows.txt").write_text("39\n17\n")
+    rules, table = folder / "rules.json", folder / "p.csv"
+    asked = run("explain", rules, table, "--row", "17", "--row", "39", cwd=tmp_path)
+    named = run("explain", rules, table, "--rows", "rows.txt", cwd=tmp_path)
+    assert asked.stdout == named.stdout and asked.stdout.count(b"\n") == 2
+    done = run("explain", rules, table, "--label", "flagged", "--uncovered", "--json", "-", "-q",
+               cwd=tmp_path)  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    jsonschema.validate(found, json.loads(schema("explain")))
+    summary = stair.summarize(table, labels="flagged", min_score=0.9, validate=0)
+    missed = summary.unexplained_rows()
+    assert [row["row"] for row in found["rows"]] == (missed + 1).tolist()
+    assert [row["words"] for row in found["rows"]] == summary.reasons(missed).words
+    every = list(explain_rows(stair.load(rules), Given(table), say=print))
+    assert len(every) == 5000 and str(every[38]) in asked.stdout.decode()
+    with pytest.raises(StairError, match="no column"):
+        apply_to(stair.load(rules), Given(table), truth=Truth("flaged"), say=print)
+    for words, said in (
+        (("--uncovered",), "--label"),
+        (("--rows", "rows.txt", "--row", "1"), "one"),
+    ):
+        assert said in run("explain", rules, table, *words, cwd=tmp_path).stderr.decode()

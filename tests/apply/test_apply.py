@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import stair
 from command import run
-from stair.apply import Given, Truth, apply_to, explain_rows
+from stair.apply import Place, Truth, apply_to, explain_rows
 from stair.data import read, write_table
 from stair.data.reading import reading_in_batches
 from stair.demo import payments
@@ -85,7 +85,7 @@ def test_batches_have_the_reasons_of_the_whole_and_of_each_row(
     monkeypatch.setattr("stair.data.copying_typed.AT_ONCE", 450)
     saved, told = stair.load(folder / "rules.json"), []
     out = tmp_path / f"out.{output}"
-    applied = apply_to(saved, Given(folder / f"p.{kind}"), out, reasons=True, say=told.append)
+    applied = apply_to(saved, Place(folder / f"p.{kind}"), out, reasons=True, say=told.append)
     whole = saved.reasons(payments())
     frame = read(out)
     assert frame.columns["stair_reason"].tolist() == whole.words
@@ -100,7 +100,7 @@ def test_batches_have_the_reasons_of_the_whole_and_of_each_row(
 
 def test_parquet_keeps_its_row_groups_and_compression(folder: Path, tmp_path: Path) -> None:
     saved, out = stair.load(folder / "rules.json"), tmp_path / "o.parquet"
-    apply_to(saved, Given(folder / "p.parquet"), out, say=print)
+    apply_to(saved, Place(folder / "p.parquet"), out, say=print)
     before, after = (pq.ParquetFile(p).metadata for p in (folder / "p.parquet", out))
     assert after.num_row_groups == before.num_row_groups == 8
     kinds = [m.row_group(0).column(0).compression for m in (before, after)]
@@ -118,9 +118,9 @@ def test_values_that_no_batch_but_the_whole_can_read(tmp_path: Path) -> None:
             patch.setattr("stair.data.reading.AT_ONCE", 300)
             if refused:
                 with pytest.raises(StairError, match="\"x\" should have numbers, but has 'many'"):
-                    apply_to(saved, Given(tmp_path / "t.csv"), tmp_path / "o.csv", say=print)
+                    apply_to(saved, Place(tmp_path / "t.csv"), tmp_path / "o.csv", say=print)
             else:
-                applied = apply_to(saved, Given(tmp_path / "t.csv"), say=print)
+                applied = apply_to(saved, Place(tmp_path / "t.csv"), say=print)
                 assert applied.notes[0].startswith("900 rows have values of")
                 assert applied.decided.tolist() == [900, 1]
     assert not (tmp_path / "o.csv").exists()
@@ -175,12 +175,18 @@ def test_explain_takes_many_rows(folder: Path, tmp_path: Path) -> None:
     missed = summary.unexplained_rows()
     assert [row["row"] for row in found["rows"]] == (missed + 1).tolist()
     assert [row["words"] for row in found["rows"]] == summary.reasons(missed).words
-    every = list(explain_rows(stair.load(rules), Given(table), say=print))
+    every = list(explain_rows(stair.load(rules), Place(table), say=print))
     assert len(every) == 5000 and str(every[38]) in asked.stdout.decode()
     with pytest.raises(StairError, match="no column"):
-        apply_to(stair.load(rules), Given(table), truth=Truth("flaged"), say=print)
+        apply_to(stair.load(rules), Place(table), truth=Truth("flaged"), say=print)
     for words, said in (
         (("--uncovered",), "--label"),
         (("--rows", "rows.txt", "--row", "1"), "one"),
     ):
         assert said in run("explain", rules, table, *words, cwd=tmp_path).stderr.decode()
+
+
+def test_the_page_has_the_speed_that_was_measured() -> None:
+    from benchmarks.apply import PAGE, up_to_date
+
+    assert PAGE.read_text(encoding="utf-8") == up_to_date()

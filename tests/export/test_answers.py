@@ -66,7 +66,7 @@ def test_doctor_answers() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     found = described(done.stdout)
     assert found["needs"]["numpy"] == np.__version__
-    assert set(found["kernels"]) == {"cuts", "passes", "boxes"}
+    assert set(found["kernels"]) == {"cuts", "passes", "boxes", "matches"}
 
 
 COMMANDS: dict[str, Any] = vars(get_command(app))["commands"]

@@ -194,6 +194,18 @@ def test_a_share_is_never_rounded_up(share: float, words: str) -> None:
     assert Figure("above", share).in_words("inliers") == words
 
 
+def test_zero_has_no_sign_in_a_reason() -> None:
+    """A row with −0 was told of as "c3 -0" by itself, and as "c3 0" among others."""
+    table = {"x": np.array([0.0, -0.0, 5.0, 6.0] * 6), "y": np.arange(24.0) % 5}
+    found = (
+        stair.Stair()
+        .fit(np.column_stack([*table.values()]), (table["x"] == 0).astype(int))
+        .rules_.reasons(np.column_stack([*table.values()]))
+    )
+    assert " 0 " in found.words[1]
+    assert [str(reason) for reason in found] == found.words
+
+
 def test_of_a_name_that_is_not_written_down_no_more_is_said_than_is_known() -> None:
     """Two names that two of 100 inliers have and one of them: "2% of inliers" was said of both."""
     shares = shares_of({"a": 97, "b": 2, "c": 1})

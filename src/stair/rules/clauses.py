@@ -46,10 +46,10 @@ def name_in_words(feature: str) -> str:
 
 
 def number_in_words(value: float) -> str:
-    """The shortest decimal that reads back to exactly this number."""
+    """The shortest decimal that reads back to exactly this number; zero has no sign."""
     if isinstance(value, int | np.integer):
         return str(int(value))
-    return repr(float(value)).removesuffix(".0")
+    return repr(float(value) + 0.0).removesuffix(".0")
 
 
 def separated(value: float) -> str:

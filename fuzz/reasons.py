@@ -25,7 +25,7 @@ def untrue(
     """What the reasons of the outliers that were learned from say that is not so: what about, what
     is so, and what is said."""
     rows = [row for row, label in enumerate(truth) if label is not None]
-    flagged = dict(zip(rows, summary.is_outlier()[rows].tolist(), strict=True))
+    flagged = dict(zip(rows, summary.is_outlier().tolist(), strict=True))
     chosen = [row for row in rows if flagged[row]]
     reasons = summary.reasons()
     yield "how many", len(chosen), len(reasons)

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stair
+import stair.report
 from command import run
 from described import described
 from export_cases import FEW
@@ -70,6 +71,19 @@ def test_a_new_kind_is_one_more_rule_and_accepted_rules_stay(january: Rulebook, 
     again = stair.update(found.book, data, "flagged", validate=0, on=ON)
     assert (len(again.added), again.again) == (1, (5,))
     assert again.book.to_json() == found.book.to_json()
+
+
+def test_shares_are_of_the_rows_that_a_rule_was_counted_on(january: Rulebook) -> None:
+    """An updated file has counts of two months: those of January's rules were shown as a part of
+    February's rows."""
+    found = stair.update(january, month(2, n=2500), "flagged", validate=0, on=ON)
+    first, last = 1, len(found.book.rules)
+    assert sum(found.book.totals_of(first)) == 5000
+    assert sum(found.book.totals_of(last)) == 2500
+    assert found.book.share_of(first) == january.rules.share(january.rules[0])
+    assert found.book.share_of(last) == found.summary.evidence[-1].share
+    said = " ".join(stair.report.to_html(found.book).split())
+    assert f"<td>{stair.report.percent(found.book.share_of(first))}</td>" in said
 
 
 def test_a_rule_that_decayed_is_proposed_and_stays(january: Rulebook) -> None:

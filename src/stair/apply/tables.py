@@ -26,7 +26,7 @@ def coverage_table(saved: Rulebook, applied: Applied, source: str, width: int) -
     rows = [
         (
             f"{number}  {saved.rules.label_name(rule.label)}: {rule.in_words()}",
-            fine_percent(rule.rows / before if before else float("nan")),
+            fine_percent(_part(rule.rows, sum(saved.totals_of(number)))),
             fine_percent(int(now) / n_rows),
         )
         for number, (rule, now) in enumerate(
@@ -62,8 +62,8 @@ def agreement_table(saved: Rulebook, now: Counted, name: str, width: int) -> str
         rows.append((f"all rules: {rules.label_name(label)}", *_moved(learned, figures)))
         for number, (rule, own) in numbered:
             if rule.label == label:
-                total = rules.totals[rules.classes.index(label)]
-                then = (rule.precision, rules.share(rule), f1(rule.hits, rule.rows, total))
+                total = saved.totals_of(number)[rules.classes.index(label)]
+                then = (rule.precision, saved.share_of(number), f1(rule.hits, rule.rows, total))
                 rows.append((f"{number}  {rule.in_words()}", *_moved(then, own)))
     head = (f"Beside {name}, learned → now", "precision", "recall", "F1")
     lines = ["", *fit(head, rows, width)]
@@ -71,6 +71,10 @@ def agreement_table(saved: Rulebook, now: Counted, name: str, width: int) -> str
         accuracy = _arrow(_fact(saved, "score"), now.accuracy)
         lines.append(f" Accuracy of all rules together: {accuracy}.")
     return "\n".join(lines)
+
+
+def _part(rows: float, of: float) -> float:
+    return rows / of if of else math.nan
 
 
 def _fact(saved: Rulebook, name: str) -> float:

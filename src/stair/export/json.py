@@ -67,6 +67,18 @@ class Rulebook(Endings):
         """The places in `kept` of rules in force that were meant until a day before this one."""
         return tuple(k for k in self.in_force if self.records[k].has_expired(on))
 
+    def totals_of(self, number: int) -> tuple[float, ...]:
+        """The rows of each class among those that the counts of a rule in force (by its number from
+        1) are of: rules that came later were counted on other rows."""
+        evidence = self.records[self.in_force[number - 1]].evidence
+        return self.kept.totals if evidence is None else evidence.totals
+
+    def share_of(self, number: int) -> float:
+        """Of all rows with the rule's label that it was counted on, the part that it covers."""
+        rule = self.rules.rules[number - 1]
+        total = self.totals_of(number)[self.rules.classes.index(rule.label)]
+        return rule.hits / total if total else math.nan
+
     @property
     def fields(self) -> tuple[Field, ...]:
         """What the rules may speak of."""

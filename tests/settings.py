@@ -32,6 +32,7 @@ def summarize(
     of_method = {}
     if isinstance(method, str):
         of_method = taken(name for name in settings_of(method) if name != "min_score")
+        settings.pop("effort", None)  # the other methods make none
     of_engine = taken(f.name for f in fields(ENGINES[engine])) if engine in ENGINES else {}
     of_source = taken(f.name for f in fields(Source) if f.name != "data")
     with telling(progress):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data import Frame, below
 from stair.data.conversion import as_times
+from stair.data.frame import Array
 from stair.data.source import Source
 from stair.errors import StairError, check_count, no_such_column, option
 from stair.export.json import Rulebook, load
@@ -116,7 +117,7 @@ class Comparison:
 def compare(
     first: Any,
     second: Any = None,
-    data: Any = None,
+    data: object = None,
     *,
     labels: Sequence[str] | None = None,
     positive: Any = None,
@@ -226,7 +227,7 @@ def _names(first: str, second: str) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
 
 
-def _are_apart(column: NDArray[Any], is_second: Rows) -> bool:
+def _are_apart(column: Array, is_second: Rows) -> bool:
     """Whether these are times that end in one table before they begin in the other: such a column
     tells the tables apart, and nothing by it."""
     if column.dtype.kind != "M":
@@ -292,7 +293,7 @@ def _verdicts(
     names: tuple[str, str],
     source: Source,
     frame: Frame,
-    verdicts: Sequence[NDArray[Any]],
+    verdicts: Sequence[Array],
     chosen: Columns,
     how: Contrast,
     notes: Sequence[str],

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,7 @@ class _Column:
 
     def __init__(self, array: Array, is_inlier: NDArray[np.bool_], has_names: bool) -> None:
         inliers = np.flatnonzero(is_inlier)
-        self._place: dict[Any, int] = {}
+        self._place: dict[Value, int] = {}
         if has_names:
             listed = array[inliers].tolist()
             keys = [self._place.setdefault(v, len(self._place)) for v in listed]

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.frame import Array
+from stair.data.frame import Array, Value
 from stair.rules.clauses import value_order
 from stair.rules.schema import Field, Schema
 
@@ -294,7 +294,7 @@ class Shares(Noted):
         return (*named, other, Figure("equal", self.missing / self.n))
 
     @cached_property
-    def _place(self) -> dict[Any, int]:
+    def _place(self) -> dict[Value, int]:
         places = {value: k for k, value in enumerate(self.values)}
         return {**places, None: len(self.values) + 1}
 
@@ -380,14 +380,14 @@ def _habit(
         gone = np.fromiter((v is None for v in listed), np.bool_, len(listed))
         missing = int(weights[gone & is_inlier].sum())
         return Presence(int(weights[is_inlier].sum()) - missing, missing)
-    counts: dict[Any, int] = {}
+    counts: dict[Value, int] = {}
     for value, n, inside in zip(listed, weights.tolist(), is_inlier.tolist(), strict=True):
         if inside:
             counts[value] = counts.get(value, 0) + n
     return shares_of(counts)
 
 
-def shares_of(counts: dict[Any, int]) -> Shares:
+def shares_of(counts: dict[Value, int]) -> Shares:
     """Of how many inliers have each value, None where it is missing."""
     missing = counts.pop(None, 0)
     ordered = sorted(counts, key=lambda v: (-counts[v], value_order(v)))

@@ -21,6 +21,8 @@ FIT = Path("benchmarks/results/fit.json")
 Q1 = Path("experiments/results/q1.csv")
 REVIEW = Path("benchmarks/results/review.csv")
 IN_TOOLS = Path("benchmarks/results/tools.json")
+LIMITED_API = Path("benchmarks/results/limited_api.json")
+SIZES = Path("benchmarks/results/sizes.json")
 PEERS = Path("experiments/results/distilled.csv")
 # What is shown of them, and the column that is what you get without asking.
 OF_Q1 = ("STAIR", "refined", "distilled")
@@ -221,6 +223,37 @@ flag. The others were refused in a sentence that says which rule cannot be writt
 no rule flags anything. A check is a test, an expectation, a detection or a query."""
 
 
+def release(sizes: dict[str, Any], limited_api: dict[str, Any]) -> str:
+    """What a release weighs, and what it costs that one wheel serves all versions of Python."""
+    installed: dict[str, int] = sizes["installed"]
+    whole = sum(installed.values()) + sizes["installed beside them"]
+    heaviest = list(installed)[:3]
+    of_them = " and ".join((", ".join(heaviest[:2]), heaviest[2]))
+    settings = limited_api["settings"]
+    lines = [
+        f"The wheel has {_megabytes(sizes['wheel'])} ({sizes['system']}), the archive of sources "
+        f"{_megabytes(sizes['sources'])}. Installed, without extras, stair has "
+        f"{_megabytes(installed['stair'])} and all that it needs {_megabytes(whole)}, of which "
+        f"{of_them} are {sum(installed[name] for name in heaviest) / whole:.0%}. This site has "
+        f"{sizes['pages']} pages and {_megabytes(sizes['site'])}, with pictures, search and code.",
+        "",
+        "One wheel for each platform serves CPython 3.11 and all later ones, because the compiled "
+        "kernels keep to the part of Python's C interface that stays. What that costs: processor "
+        "time with this part alone over that with the whole interface, two builds in turn, "
+        f"medians of {settings['rounds']} (Python {settings['python']}, "
+        f"Cython {settings['cython']}).",
+        "",
+        "| work | ratio |",
+        "| --- | ---: |",
+        *(f"| {name} | {each['ratio']:.2f} |" for name, each in limited_api["work"].items()),
+    ]
+    return "\n".join(lines)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.0f} MB" if size >= 1e7 else f"{size / 1e6:.1f} MB"
+
+
 def documents(root: Path) -> Iterator[tuple[Path, str]]:
     """Each document with what it should say."""
     results = json.loads((root / FIT).read_text(encoding="utf-8"))
@@ -231,7 +264,9 @@ def documents(root: Path) -> Iterator[tuple[Path, str]]:
     yield readme, replaced(text, "speed", speed(results))
     text = replaced(page.read_text(encoding="utf-8"), "lengths", lengths(root / Q1, root / PEERS))
     text = replaced(text, "wishes", wishes(root))
-    yield page, replaced(text, "benchmark", render(results))
+    text = replaced(text, "benchmark", render(results))
+    found = (json.loads((root / path).read_text(encoding="utf-8")) for path in (SIZES, LIMITED_API))
+    yield page, replaced(text, "release", release(*found))
     exports = root / "docs" / "exports.md"
     text = exports.read_text(encoding="utf-8")
     yield exports, replaced(text, "tools", in_tools(root / IN_TOOLS))

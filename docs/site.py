@@ -40,6 +40,7 @@ HERE = Path(__file__).resolve().parent
 ASSETS = ("site.css", "site.js")
 COLOURS = {"python": "python", "signature": "python", "py": "python", "pyx": "cython"}
 FILE = re.compile(r"https://github\.com/stair-developers/stair/(?:blob|raw)/main/(.+)")
+UNBROKEN = 20  # characters of code that stay on one line
 IMAGES = (".png", ".svg", ".jpg")
 
 
@@ -225,6 +226,8 @@ def _render(page: Page, links: _Links) -> _Body:
         if token.children:
             token.children = list(_linked(page, _without_badges(token.children)))
         for child in token.children or ():
+            if child.type == "code_inline" and len(child.content) <= UNBROKEN:
+                child.attrSet("class", "short")
             for name in ("href", "src"):
                 if name in child.attrs:
                     child.attrSet(name, links.resolve(page, str(child.attrs[name])))

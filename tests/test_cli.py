@@ -481,3 +481,17 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
         command, shell=True, capture_output=True, text=True, cwd=folder, check=False
     )
     assert done.stderr == ""
+
+
+def test_the_demo_says_how_it_is_called_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After `make demo` it said `stair summarize …`, and the shell knew no stair: that one was in
+    .venv/bin."""
+    from stair.cli import _called
+
+    monkeypatch.setattr(sys, "argv", [".venv/bin/stair", "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _called() == ".venv/bin/stair"
+    (tmp_path / "stair").touch(mode=0o755)
+    assert _called() == "stair"

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the floor was not reached (the rules are still written), 2
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -474,8 +475,14 @@ def demo(
         if output is not None:
             files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
             gate.say(f"\n Wrote {files} to {output}.")
-            gate.say(f" Next: stair summarize {output}/payments.csv --label flagged")
-            gate.say(f"   or: stair review {output}/payments.csv --label flagged")
+            gate.say(f" Next: {_called()} summarize {output}/payments.csv --label flagged")
+            gate.say(f"   or: {_called()} review {output}/payments.csv --label flagged")
+
+
+def _called() -> str:
+    """How this command is called from here: no shell looks for it where `make demo` left it."""
+    program = Path(sys.argv[0])
+    return str(program) if program.stem == "stair" and shutil.which("stair") is None else "stair"
 
 
 # --- what the commands share ------------------------------------------------------------------

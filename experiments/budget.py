@@ -5,7 +5,7 @@
 Three stratified folds with three seeds. Settings are chosen inside the training folds, by both
 methods in the same way: of those whose rules alert at most 5% of the rows that they were learned
 from, the one that is best on inner folds, by F1 or by recall. Figures are of the rows kept aside.
-Iguanas is in an environment of its own, which `python -m experiments.iguanas` makes.
+Iguanas is in an environment of its own, which `python -m experiments.with_iguanas` makes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from experiments.datasets import load
-from experiments.iguanas import ask
+from experiments.with_iguanas import ask
 from stair import DistilledStair, FloorNotReached
 from stair.data import atomic_write
 

@@ -435,3 +435,17 @@ def test_the_quick_check_is_quick_and_has_its_part_of_the_alerts() -> None:
     assert (cheaper.effort, cheaper.time_limit) == ("fast", 10.0)
     assert method.for_part(2 / 3).max_alerts == 100
     assert DistilledStair(max_alerts=0.05).for_part(2 / 3).max_alerts == 0.05
+
+
+def test_a_budget_smaller_than_a_rule_usually_is() -> None:
+    """All the effort once went into rules of five outliers where three rows could be alerts, so
+    that nothing was explained."""
+    random = np.random.default_rng(0)
+    X = random.random((700, 8))
+    y = (X[:, 0] + 0.3 * random.random(700) > 0.9).astype(int)
+    for wished in ({}, {"min_outliers": 1}):
+        model = _fit(DistilledStair(effort="fast", max_alerts=3, max_total_length=10,
+                                    min_precision=0.5, **wished), X, y)  # fmt: skip
+        rows = model.rules_.covers(X).any(axis=1)
+        assert 2 <= y[rows].sum() <= rows.sum() <= 3
+        assert model.floor_reached_

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -28,6 +29,7 @@ from stair.learn.distill.select import (
 )
 from stair.learn.distill.starts import boxes_of
 from stair.learn.distill.wished import (
+    alerts_within,
     every_box,
     explain_most,
     fill,
@@ -180,8 +182,10 @@ def _wished_set(
     usual = max(problem.min_outliers, least_outliers(None, n_wanted))
     cover.least = problem.min_outliers
     first_candidates(cover, pool)
-    for cover.least in sorted({usual, problem.min_outliers}, reverse=True):
-        fill(cover, random, pool, plan.tries, lambda: pace.is_over(0.15))
+    # A rule that covers more outliers than may be alerts is none, however long one looks for it.
+    few = {min(usual, max(alerts_within(problem), problem.min_outliers)), problem.min_outliers}
+    for turn, cover.least in enumerate(sorted(few, reverse=True), start=1):
+        fill(cover, random, pool, plan.tries, partial(pace.is_over, 0.15 * turn))
         if wants_most and problem.most_length is not None:
             for leaves in grown:
                 _remember(cover, leaves, pool)

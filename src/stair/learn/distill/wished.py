@@ -92,15 +92,18 @@ def _boxes(bins: Sequence[Sequence[Bins]], first: int = 0) -> Iterator[Box]:
             yield {first: each, **rest}
 
 
+def alerts_within(problem: Problem) -> int:
+    """How many rows may be alerts; all, where nobody says."""
+    budget = next((limit for limit in problem.limits if limit.of_rows), None)
+    return int(problem.alerts.sum()) if budget is None else -budget.floor - 1
+
+
 def narrowed(cover: Cover, rule: Candidate) -> Candidate | None:
     """A box cut off at one end of a column, so that no more rows are alerts than may be: the one
     that still covers most outliers. None where nothing is to be cut off, or nothing is left."""
     problem, cells = cover.problem, cover.problem.cells
-    budget = next((limit for limit in problem.limits if limit.of_rows), None)
-    if budget is None:
-        return None
     new = rule.rows[~cover.is_covered(rule.rows)]
-    room = -budget.floor - 1 - cover.sums[2]
+    room = alerts_within(problem) - cover.sums[2]
     alerts, own = problem.alerts[new], problem.classes[new] == problem.labels[0]
     if room <= 0 or int(alerts.sum()) <= room:
         return None

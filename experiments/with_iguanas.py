@@ -1,7 +1,7 @@
 """Iguanas, in an environment of its own; and the shortest rules above F1 0.8 that it finds.
 
-    python -m experiments.iguanas --install .venv-iguanas
-    python -m experiments.iguanas --python .venv-iguanas/bin/python --sets Pima PageBlock
+    python -m experiments.with_iguanas --install .venv-iguanas
+    python -m experiments.with_iguanas --python .venv-iguanas/bin/python --sets Pima PageBlock
 
 LOF labels; of all settings the rules that are shortest together and above the floor.
 """

@@ -16,7 +16,7 @@ from stair.data.frame import Array, Opened, Source
 from stair.data.packages import NO_EXTENSIONS, Foreign, library_in_words, optional, quoted, reason
 from stair.data.reading import AT_ONCE, TEXT, ending_of
 from stair.data.values import as_text
-from stair.data.writing import DUCKDB, parquet_of, replacing, to_disk, written_as
+from stair.data.writing import DUCKDB, parquet_of, replacing, replacing_at_once, to_disk, written_as
 from stair.errors import StairError
 
 TYPED: Final = PARQUET | DUCKDB
@@ -168,7 +168,7 @@ def _is_worth(column: Foreign) -> bool:
 def _write_parquet(path: Source, batches: Iterator[Foreign], options: Mapping[str, object]) -> None:
     """Each batch is a row group."""
     parquet = optional("pyarrow.parquet")
-    with replacing(path) as beside, beside.open("wb") as target:
+    with replacing_at_once(path) as beside, beside.open("wb") as target:
         first = next(batches)
         with parquet.ParquetWriter(target, first.schema, **options) as writer:
             for batch in chain([first], batches):

@@ -53,6 +53,41 @@ def is_device(path: Path) -> bool:
 
 
 @contextlib.contextmanager
+def _nameless(folder: Path) -> Iterator[int | None]:
+    """A file without a name, of which nothing is left when the process is killed; None where the
+    system has no such files."""
+    flag = getattr(os, "O_TMPFILE", None)
+    number = None
+    if flag is not None and Path("/proc/self/fd").is_dir():
+        with contextlib.suppress(OSError):
+            number = os.open(folder, flag | os.O_RDWR, 0o666)
+    try:
+        yield number
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+@contextlib.contextmanager
+def replacing_at_once(path: Source) -> Iterator[Path]:
+    """As `replacing`, for who opens the file by this path: where the system has such files it is
+    without a name before its end, so that not even a kill leaves anything behind."""
+    with replacing(path) as beside, _nameless(beside.resolve().parent) as number:
+        if number is None or is_device(beside):
+            yield beside
+            return
+        os.fchmod(number, stat.S_IMODE(beside.stat().st_mode))
+        beside.unlink()
+        yield Path(f"/proc/self/fd/{number}")
+        root = os.open("/", os.O_RDONLY)
+        try:  # with folders given, or links are not followed
+            os.link(f"/proc/self/fd/{number}", beside, src_dir_fd=root, dst_dir_fd=root,
+                    follow_symlinks=True)  # fmt: skip
+        finally:
+            os.close(root)
+
+
+@contextlib.contextmanager
 def replacing(path: Source) -> Iterator[Path]:
     """A fresh file beside the path that takes its place at the end, or vanishes on any failure."""
     try:
@@ -166,7 +201,7 @@ def write_rows(path: Source, names: Sequence[str], rows: Iterable[Sequence[objec
 @contextlib.contextmanager
 def text_to(path: Source, encoding: str) -> Iterator[IO[str]]:
     """A text file to write, zipped where its name says so, that takes its place at the end."""
-    with replacing(path) as beside, beside.open("wb") as raw:
+    with replacing_at_once(path) as beside, beside.open("wb") as raw:
         binary: Any = raw
         if Path(path).suffix.lower() == ".gz":  # the same bytes whenever it is written
             binary = gzip.GzipFile("", "wb", fileobj=raw, mtime=0)

@@ -8,7 +8,7 @@ of its own, the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -42,6 +42,14 @@ class Cells:
     # What is wished of columns: what an attribute costs beyond 1, and the group that it is of.
     further_cost: NDArray[np.int64] | None = None
     groups: NDArray[np.int64] | None = None  # −1: of none
+    # The last bin of each column that is not that of missing values, and the most bins of any.
+    last: tuple[int, ...] = field(init=False)
+    width: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        last = (self.n_bins - self.has_missing - 1).tolist()
+        object.__setattr__(self, "last", tuple(last))
+        object.__setattr__(self, "width", max(self.n_bins.tolist(), default=0))
 
     @property
     def is_ordered(self) -> NDArray[np.bool_]:
@@ -56,7 +64,7 @@ class Cells:
         sides = self.columns[j].sides
         if isinstance(bins, frozenset) or bins[0] > bins[1] or Sides.BETWEEN in sides:
             return True
-        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
+        last = self.last[j]
         return (Sides.UP_TO in sides and bins[0] == 0) or (
             Sides.MORE_THAN in sides and bins[1] == last
         )
@@ -99,12 +107,11 @@ class Cells:
         """How many bounds a clause has; a list or a word counts as one."""
         if isinstance(bins, frozenset):
             return 1
-        last = int(self.n_bins[j]) - int(self.has_missing[j]) - 1
-        return 2 if 0 < bins[0] <= bins[1] < last else 1
+        return 2 if 0 < bins[0] <= bins[1] < self.last[j] else 1
 
     def table(self, box: Box) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
         """A box as the kernel reads it: its columns, and the bins that each allows."""
-        allowed = np.zeros((len(box), int(self.n_bins.max())), dtype=np.uint8)
+        allowed = np.zeros((len(box), self.width), dtype=np.uint8)
         for row, (j, bins) in zip(allowed, box.items(), strict=True):
             if isinstance(bins, frozenset):
                 row[list(bins)] = 1

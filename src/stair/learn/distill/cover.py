@@ -197,6 +197,9 @@ class Cover:
         self.charges: NDArray[np.int64] | None = None
         self.ratio = 0.0  # what an inlier costs of what an outlier is worth, once it has changed
         self.value = int(self._worth(np.arange(n_rows)).sum())
+        # With one label and one floor: what covering each row is worth while no rule covers it.
+        is_plain = len(problem.labels) == 1 and not problem.limits
+        self._alone = self.gains(np.arange(n_rows)) if is_plain else None
         self.kernel = boxes(
             np.ascontiguousarray(cells.codes), cells.n_bins, cells.is_ordered, cells.has_missing,
             cells.sides, self.gains(np.arange(n_rows)),
@@ -292,18 +295,17 @@ class Cover:
         """A box with its rows, not yet chosen."""
         problem = self.problem
         rows = self.kernel.rows(*problem.cells.table(box))
-        own = problem.classes[rows] == problem.labels[self.aim]
-        hits = int(problem.times[rows[own]].sum())
+        hits = int(self._own_times(self.aim)[rows].sum())
         return Candidate(box, self.aim, rows, problem.cells.length(box), hits)
 
     def add(self, rule: Candidate) -> None:
         self._counts[rule.label][rule.rows] += 1
-        self._update(rule)
+        self._update(rule, 1)
         self.rules.append(rule)
 
     def remove(self, rule: Candidate) -> None:
         self._counts[rule.label][rule.rows] -= 1
-        self._update(rule)
+        self._update(rule, -1)
         self.rules.remove(rule)
 
     def become(self, rules: Sequence[Candidate]) -> None:
@@ -317,8 +319,16 @@ class Cover:
                 self.add(rule)
         self.rules = list(rules)
 
-    def _update(self, rule: Candidate) -> None:
+    def _update(self, rule: Candidate, change: int) -> None:
         rows = rule.rows
+        if self._alone is not None:  # a row is covered or not, and nothing else matters
+            times, gains = self._counts[0][rows], self._alone[rows]
+            changed = times == (1 if change > 0 else 0)
+            self._rank[rows[changed]] = 0 if change > 0 else 1
+            self.value += change * int(gains[changed].sum())
+            gains[times > 0] = 0
+            self.kernel.change(rows, gains)
+            return
         before = int(self._worth(rows).sum())
         was_covered = self._rank[rows] < len(self.problem.labels)
         present = self._counts[:, rows] > 0

@@ -23,6 +23,12 @@ MOST_ROWS: Final = 60_000
 MOST_RULES: Final = 1500
 # The exact search looks at so many nodes, so that it ends at the same place everywhere.
 MOST_NODES: Final = 200
+# A programme with more entries than this takes too long for a bound.
+MOST_ENTRIES: Final = 30_000
+# Where the bound is below the length by more than this part, so few nodes say nothing.
+WIDEST_GAP: Final = 0.2
+# Lengths are whole numbers: a bound less than one below an answer proves it.
+NEARLY_ONE: Final = 0.999
 TOLERANCE: Final = 1e-6  # of the solver
 # So many of its answers may turn out not to hold before what there is stays.
 MOST_ANSWERS: Final = 4
@@ -56,14 +62,18 @@ def choose(
 ) -> Choice | None:
     """The shortest set among the candidates, to be shorter than `length`; None if not solved.
 
-    A programme with more entries than `most_entries` gets a bound, but no exact choice.
+    A programme with more entries than `most_entries`, or with a bound far below the length, gets no
+    exact choice.
     """
     if len(problem.labels) > 1 or not candidates:
         return None
     from scipy.optimize import linprog
 
-    n_rules = len(candidates)
     cost, matrix, limits = _programme(problem, candidates)[:3]
+    while matrix.nnz > MOST_ENTRIES and len(candidates) > 1:  # the last are worth least
+        candidates = candidates[: len(candidates) * 3 // 4]
+        cost, matrix, limits = _programme(problem, candidates)[:3]
+    n_rules = len(candidates)
     options = {} if seconds is None else {"time_limit": max(seconds, 0.0)}
     with quiet_solver():
         done = linprog(
@@ -72,7 +82,7 @@ def choose(
     if done.status != 0:
         return None
     bound = math.ceil(done.fun - TOLERANCE)
-    if bound >= length or matrix.nnz > most_entries:
+    if bound >= length or matrix.nnz > most_entries or bound < length * (1 - WIDEST_GAP):
         return Choice(None, min(bound, length), n_rules)
     return _exactly(problem, candidates, length, bound, (cost, matrix, limits), options)
 
@@ -161,7 +171,7 @@ def _exactly(
                 integrality=np.arange(len(cost)) < n_rules,
                 bounds=Bounds(0, 1),
                 constraints=constraints,
-                options={**options, "node_limit": MOST_NODES},
+                options={**options, "node_limit": MOST_NODES, "mip_rel_gap": NEARLY_ONE / length},
             )
         if exact.status == 2:  # none is shorter: what we have is the shortest of all
             return Choice(None, length, n_rules)

@@ -25,8 +25,8 @@ MOST_RULES: Final = 1500
 MOST_NODES: Final = 200
 # A programme with more entries than this takes too long for a bound.
 MOST_ENTRIES: Final = 30_000
-# Where the bound is below the length by more than this part, so few nodes say nothing.
-WIDEST_GAP: Final = 0.2
+# A bound so little below the length is never too far from it for an exact choice.
+FAR_BELOW: Final = 5
 # Lengths are whole numbers: a bound less than one below an answer proves it.
 NEARLY_ONE: Final = 0.999
 TOLERANCE: Final = 1e-6  # of the solver
@@ -59,11 +59,12 @@ def choose(
     length: int,
     seconds: float | None = None,
     most_entries: int = 6_000,
+    widest_gap: float = 1.0,
 ) -> Choice | None:
     """The shortest set among the candidates, to be shorter than `length`; None if not solved.
 
-    A programme with more entries than `most_entries`, or with a bound far below the length, gets no
-    exact choice.
+    A programme with more entries than `most_entries` gets a bound, but no exact choice; nor does
+    one whose bound is below the length by more than the part `widest_gap`.
     """
     if len(problem.labels) > 1 or not candidates:
         return None
@@ -82,7 +83,8 @@ def choose(
     if done.status != 0:
         return None
     bound = math.ceil(done.fun - TOLERANCE)
-    if bound >= length or matrix.nnz > most_entries or bound < length * (1 - WIDEST_GAP):
+    is_far = length - bound > max(FAR_BELOW, widest_gap * length)
+    if bound >= length or matrix.nnz > most_entries or is_far:
         return Choice(None, min(bound, length), n_rules)
     return _exactly(problem, candidates, length, bound, (cost, matrix, limits), options)
 

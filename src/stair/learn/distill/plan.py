@@ -48,6 +48,9 @@ EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
 MIN_OUTLIERS: Final = 5
 # The part of the budget that is spent at the end on the choice among sets as long.
 SETTLE: Final = 0.06
+# Where the bound is below the length by more than this part, so few nodes of an exact search as are
+# looked at find nothing.
+WIDEST_GAP: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,17 @@ class _Plan:
     tries: int  # boxes that are begun for each rule of the greedy choice
     rounds: int  # how often the search and the exact choice take turns
     entries: int  # of the largest programme for an exact choice
+    # No further first set is made once one is above the floor and this part of the budget is spent.
+    start: float
 
 
 _PLANS: Final = {
-    "fast": _Plan(20_000, 150_000_000, 200, 1_000_000_000, tries=3, rounds=1, entries=4_000),
-    "normal": _Plan(200_000, 1_000_000_000, 200, 4_000_000_000, tries=6, rounds=2, entries=6_000),
+    "fast": _Plan(
+        100_000, 500_000_000, 200, 2_000_000_000, tries=6, rounds=2, entries=6_000, start=0.28
+    ),
+    "normal": _Plan(
+        200_000, 1_000_000_000, 200, 4_000_000_000, tries=6, rounds=2, entries=6_000, start=1.0
+    ),
 }
 
 
@@ -145,7 +154,7 @@ def shortest_set(
         candidates = candidates_of(problem, pool.rules, cover.rules)
         clock.say(f"{SHORTENING} {shortest}, choosing among {len(candidates)} rules")
         left = clock.seconds_left()
-        choice = choose(problem, candidates, cover.length, left, plan.entries)
+        choice = choose(problem, candidates, cover.length, left, plan.entries, WIDEST_GAP)
         if choice is not None:
             bound, n_candidates = choice.bound, choice.n_candidates
             if choice.rules is not None:
@@ -266,7 +275,7 @@ def _start(
         if problem.limits and not cover.is_enough():
             rank = cover.shortfall()
         starts.append(((not cover.is_enough(), rank), list(cover.rules)))
-        if cover.is_enough() and cover.length <= SHORTEST:
+        if cover.is_enough() and (cover.length <= SHORTEST or pace.share > plan.start):
             break
     cover.become(min(starts, key=lambda start: start[0])[1])
 

@@ -240,6 +240,11 @@ class Interval(_Bounded):
 
     def covers(self, values: Array) -> NDArray[np.bool_]:
         """Which of these values (missing = NaN) the clause covers."""
+        if isinstance(values, np.ndarray) and values.dtype == np.float64 and not self.only_missing:
+            low, high = _at_most(self.low), _at_most(self.high)
+            if self.missing:  # nothing compares with NaN
+                return ~((values <= low) & (low > -math.inf)) & ~(values > high)
+            return ((values > low) | ((low == -math.inf) & ~np.isnan(values))) & (values <= high)
         cell, allowed = Interval.cells([self], values)
         covered: NDArray[np.bool_] = allowed[0][cell]
         return covered

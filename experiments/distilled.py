@@ -91,6 +91,7 @@ def _lengths(name: str, X: Any, y: Any) -> list[dict[str, Any]]:
     usual, seconds = _timed(DistilledStair(), X, y)
     least, least_seconds = _timed(DistilledStair(min_outliers=1), X, y)
     fast, fast_seconds = _timed(DistilledStair(effort="fast"), X, y)
+    one_sided = DistilledStair(one_sided=True).fit(X, y)
     return [
         {
             "data": name,
@@ -113,6 +114,9 @@ def _lengths(name: str, X: Any, y: Any) -> list[dict[str, Any]]:
             "min_outliers=1 rules": len(least.rules_),
             "min_outliers=1 no shorter than": least.bound_,
             "min_outliers=1 seconds": least_seconds,
+            "one-sided": one_sided.rules_.total_length,
+            "one-sided bounds": one_sided.rules_.n_bounds,
+            "one-sided F1": _true(one_sided, X, y),
             "fast": fast.rules_.total_length,
             "fast F1": _true(fast, X, y),
             "fast seconds": fast_seconds,

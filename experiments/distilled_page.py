@@ -100,8 +100,8 @@ def _lengths(rows: Rows) -> list[str]:
         "An interval with two bounds is one attribute and two numbers to read. With "
         "`one_sided=True` no clause has two.",
         _table(bounds),
-        f"- {total} bounds by default, {of_reached} of them on the sets where one-sided rules reach "
-        f"the floor too: these have {one_sided}, and are longer. Not above the floor with one "
+        f"- {total} bounds by default, {of_reached} of them on the sets where one-sided rules "
+        f"reach the floor too: these have {one_sided}, and are longer. Not above the floor with one "
         f"bound a clause, within what the effort may look at: {', '.join(missed) or 'none'}.",
         "## Beside the others",
         _table(others),

@@ -101,8 +101,8 @@ def _lengths(rows: Rows) -> list[str]:
         "`one_sided=True` no clause has two.",
         _table(bounds),
         f"- {total} bounds by default, {of_reached} of them on the sets where one-sided rules "
-        f"reach the floor too: these have {one_sided}, and are longer. Not above the floor with one "
-        f"bound a clause, within what the effort may look at: {', '.join(missed) or 'none'}.",
+        f"reach the floor too: these have {one_sided}, and are longer. Not above the floor with "
+        f"one bound a clause, within what the effort may look at: {', '.join(missed) or 'none'}.",
         "## Beside the others",
         _table(others),
         "- Refined rules are a partition of all rows, as a tree's leaves are: shorter than the "

@@ -25,7 +25,7 @@ SECONDS = 300  # for one cell, on a machine that is busy
 GALLERY = """\
 Six tables, six questions, and the rules that answer them. Each page is a notebook of the folder
 `examples`: it makes its own data, so it runs wherever stair does
-(`pip install 'stair[plot,pyod]' pandas`), and the tests run it."""
+(`pip install '.[plot,pyod]' pandas` in a checkout), and the tests run it."""
 
 
 class NotebookError(Exception):

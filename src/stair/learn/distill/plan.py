@@ -151,6 +151,8 @@ def shortest_set(
         if turn == plan.rounds:
             cover.least = problem.min_outliers
         search(cover, random, pool, pace, turn / plan.rounds, tell)
+        if turn == 1:
+            _remember_all(cover, pool)
         candidates = candidates_of(problem, pool.rules, cover.rules)
         clock.say(f"{SHORTENING} {shortest}, choosing among {len(candidates)} rules")
         left = clock.seconds_left()
@@ -280,10 +282,15 @@ def _start(
     cover.become(min(starts, key=lambda start: start[0])[1])
 
 
-def _choose_among_all(cover: Cover, pool: Pool, plan: _Plan, clock: Clock) -> None:
-    """Where nothing that was drawn is enough: every box there is, of a small table."""
+def _remember_all(cover: Cover, pool: Pool) -> None:
+    """Every box there is, of a small table, as candidates: what was drawn may lack one."""
     for rule in every_box(cover) or ():
         pool.remember(rule)
+
+
+def _choose_among_all(cover: Cover, pool: Pool, plan: _Plan, clock: Clock) -> None:
+    """A set that is enough, where nothing that was drawn is, of all boxes of a small table."""
+    _remember_all(cover, pool)
     candidates = candidates_of(cover.problem, pool.rules, cover.rules)
     longest = sum(rule.length for rule in candidates) + 1
     choice = choose(cover.problem, candidates, longest, clock.seconds_left(), plan.entries)

@@ -95,7 +95,7 @@ def cases(
     table = {
         names[0]: column(numbers, np.float64),
         names[1]: column([*WORDS, None], object),
-        names[2]: column([*times, np.datetime64("NaT")], "datetime64[us]"),
+        names[2]: column([*times, np.datetime64("NaT", "us")], "datetime64[us]"),
         names[3]: column([*TEXTS, None], object),
         names[4]: column([True, False, None], object),
         names[5]: column([1.0, 2.0, 3.5, math.nan], np.float64),

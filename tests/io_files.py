@@ -19,7 +19,7 @@ import pytest
 from stair.data import Frame
 
 NAN = float("nan")
-NAT = np.datetime64("NaT")
+NAT = np.datetime64("NaT", "us")
 UTC = dt.UTC
 
 

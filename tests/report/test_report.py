@@ -226,7 +226,7 @@ def mixed(draw: st.DrawFn) -> tuple[dict[str, Any], list[Any]]:
         array[:] = draw(st.lists(choice, min_size=n, max_size=n))
         return array
 
-    times = st.sampled_from([np.datetime64(t, "us") for t in TIMES] + [np.datetime64("NaT")])
+    times = st.sampled_from([np.datetime64(t, "us") for t in TIMES] + [np.datetime64("NaT", "us")])
     table = {
         names[0]: column(st.sampled_from(NUMBERS), np.float64),
         names[1]: column(FINE, np.float64),

@@ -147,7 +147,7 @@ def test_every_coding_gives_the_same_labels(some: Any, more: Any, random: Any) -
 
 
 def test_missing_labels_are_counted_and_left_out() -> None:
-    labels = read_labels([0, 1, None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+    labels = read_labels([0, 1, None, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "us")])
     check_two_sided(labels, [0, 1, -1, -1, -1, -1, -1])
     assert labels.notes == ("5 rows have no label and are left out",)
     assert read_labels([0, 1, None]).notes == ("1 row has no label and is left out",)

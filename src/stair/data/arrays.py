@@ -162,7 +162,7 @@ def _spread(absent: NDArray[np.bool_], present: Array) -> Array:
     if not absent.any():
         return present
     if present.dtype.kind == "M":
-        column = np.full(len(absent), np.datetime64("NaT"), dtype=present.dtype)
+        column = np.full(len(absent), np.datetime64("NaT", "us"), dtype=present.dtype)
     else:
         column = np.full(len(absent), None if present.dtype == object else math.nan, present.dtype)
     column[~absent] = present

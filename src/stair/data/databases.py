@@ -345,7 +345,7 @@ def _from_masked(kind: str, values: Array) -> Loaded:
         return data, ""
     if kind in ("date", "zoned"):
         times = data.astype(np.int64).view(EPOCH_UNIT)
-        times[absent] = np.datetime64("NaT")
+        times[absent] = np.datetime64("NaT", "us")
         return times, "zoned" if kind == "zoned" else ""
     column, _ = from_array("", np.ma.array(data, mask=absent))
     return column, kind if kind in ("clock", "duration") else ""

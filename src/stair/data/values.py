@@ -60,7 +60,7 @@ def typed(values: Sequence[str]) -> Piece:
         spread[~absent] = array.tolist()
         return kind, spread
     if array.dtype.kind == "M":
-        spread = np.full(len(values), np.datetime64("NaT"), dtype=EPOCH_UNIT)
+        spread = np.full(len(values), np.datetime64("NaT", "us"), dtype=EPOCH_UNIT)
     elif array.dtype.kind == "O":
         spread = np.full(len(values), None, dtype=object)
     else:
@@ -253,7 +253,7 @@ class ColumnKind:
         own, array = typed(values)
         was = kind if zone_of(kind) is not None else ""
         if own == "none" and dtype.kind in "OM":
-            gone: Value = np.datetime64("NaT") if dtype.kind == "M" else None
+            gone: Value = np.datetime64("NaT", "us") if dtype.kind == "M" else None
             return np.full(len(values), gone, dtype), was
         if dtype.kind == "O" and array.dtype.kind == "f":
             array = np.array([None if v != v else v for v in array.tolist()], dtype)
@@ -306,6 +306,6 @@ def dated(column: Loaded, is_text: bool) -> Loaded:
     found = _moments(present) if isinstance(present[0], str) else None
     if found is None:
         return column
-    times = np.full(len(array), np.datetime64("NaT"), dtype=EPOCH_UNIT)
+    times = np.full(len(array), np.datetime64("NaT", "us"), dtype=EPOCH_UNIT)
     times[~absent] = found[1]
     return times, "" if zone_of(found[0]) is None else found[0]

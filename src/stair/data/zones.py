@@ -142,7 +142,7 @@ def local_times(times: NDArray[np.datetime64], zone: str) -> NDArray[np.datetime
     seconds = ticks // _SECOND
     local = ticks + _SECOND * (_offsets(seconds, zone) if fixed is None else fixed)
     shown: NDArray[np.datetime64] = local.astype("datetime64[us]")
-    shown[gone] = np.datetime64("NaT")
+    shown[gone] = np.datetime64("NaT", "us")
     return shown
 
 

@@ -418,7 +418,7 @@ class Period(_Bounded):
         return after, until
 
     def value_in_words(self, value: Value) -> str | None:
-        time = np.datetime64("NaT") if value is None else np.datetime64(value, "us")
+        time = np.datetime64("NaT", "us") if value is None else np.datetime64(value, "us")
         return None if np.isnat(time) else self.time_in_words(time)
 
     @property

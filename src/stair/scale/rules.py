@@ -204,7 +204,7 @@ def _largest(column: Column, size: int) -> Array:
     assert isinstance(column, Binned)
     if isinstance(column.inner, Times):
         times = np.array(column.tops, dtype=np.int64).astype("datetime64[us]")
-        return np.append(times, np.datetime64("NaT"))
+        return np.append(times, np.datetime64("NaT", "us"))
     return exact_numbers([*column.tops, None])
 
 

@@ -254,7 +254,7 @@ def look_at(path: Path) -> tuple[str, str, str]:
             added = {"stair_rule": np.arange(frame.n_rows)}
             for ending in (path.suffixes[0], ".tsv"):
                 name = f"out{'.csv' if ending in ('.sqlite', '.duckdb') else ending}"
-                write_with(path.with_name(name), path, frame, added)
+                write_with(path.with_name(name), path, [added])
         except StairError as error:
             return "read", "", sentence_kind(str(error))
         return "read", "", ""

@@ -292,7 +292,7 @@ def _show(review: Review) -> None:
     pages.taking(review, now)
     taking.report(review, now)
     taking.labelled(review, now, is_text=True)
-    if pages.accepted_rules(now):
+    if pages.accepted_rules(review, now):
         taking.accepted(review, now)
 
 

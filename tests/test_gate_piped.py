@@ -71,7 +71,7 @@ def test_json_through_a_pipe_is_json_alone(folder: Path) -> None:
         "summarize in.csv --label y -q --html {out}",
         "apply rules.json in.csv -q -o {out}",
         "export --schema -o {out}",
-        *(f"export rules.json --to {kind} -o {{out}}" for kind in KINDS),
+        *(f"export rules.json --to {kind} -o {{out}}" for kind in KINDS if kind != "dbt"),
     ],
 )
 def test_standard_output_gets_what_a_file_would(folder: Path, tmp_path: Path, words: str) -> None:

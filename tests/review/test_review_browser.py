@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import signal
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -360,6 +361,9 @@ def _take_away(watch: Watch, page: Any, table: Path) -> None:
             assert json.loads(path.read_text())["rules"]
         if kind == "sql":
             assert "SELECT" in path.read_text()
+        if kind == "dbt":
+            with zipfile.ZipFile(path) as archive:
+                assert "dbt_project.yml" in archive.namelist()
     assert len(list(folder.iterdir())) == 2 + len({p.name for p in folder.glob("*-rules.*")})
 
     report = take(page.get_by_role("link", name="HTML"))

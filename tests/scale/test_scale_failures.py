@@ -133,9 +133,9 @@ def test_a_corrupt_row_group(tmp_path: Path, temporary: Path) -> None:
     _refused(pattern, "the data cannot be read", temporary, engine="dask")
 
 
-def test_work_folders_are_for_engines_that_use_them(tmp_path: Path, temporary: Path) -> None:
+def test_work_folders_are_for_what_uses_them(tmp_path: Path, temporary: Path) -> None:
     pattern = files(mixed(0, 100), tmp_path / "data")
-    refused = "spark keeps nothing in a folder"
+    refused = "the method distilled keeps nothing in a folder with the engine spark"
     _refused(pattern, refused, temporary, engine="spark", work=tmp_path)
     for engine in ("duckdb", "dask"):
         inside = "the work folder is inside of the data"

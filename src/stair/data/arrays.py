@@ -198,17 +198,25 @@ def exact_numbers(values: Sequence[float | int | None]) -> Array:
     if not wide:
         return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
     array = np.empty(len(values), dtype=object)
-    array[:] = [
+    array[:] = exact_or_none(values)
+    if all(isinstance(v, int) for v in array.tolist()):
+        low, high = min(array), max(array)
+        if fits_64_bits(low, high):
+            return array.astype(np.int64 if high < 2**63 else np.uint64)
+    return array
+
+
+def exact_or_none(values: Sequence[float | int | None]) -> list[float | int | None]:
+    """Whole numbers of at most 64 bits as such, None where missing."""
+    return [
         None if v is None or v != v else int(v) if float(v).is_integer() and abs(v) < 2**64 else v
         for v in values
     ]
-    if all(isinstance(v, int) for v in array.tolist()):
-        low, high = min(array), max(array)
-        if low >= -(2**63) and high < 2**63:
-            return array.astype(np.int64)
-        if low >= 0:
-            return array.astype(np.uint64)
-    return array
+
+
+def fits_64_bits(low: int, high: int) -> bool:
+    """Whether whole numbers from low to high have a type of their own."""
+    return (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
 
 
 def _float(value: Value) -> float:

@@ -14,7 +14,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.data.arrays import EXACT, as_times, exact_numbers, from_values, whole_column
+from stair.data.arrays import (
+    EXACT,
+    as_times,
+    exact_numbers,
+    exact_or_none,
+    fits_64_bits,
+    from_values,
+    whole_column,
+)
 from stair.data.frame import EPOCH_UNIT, Array, DType, Loaded, Value
 from stair.data.zones import SEVERAL, in_common, known_zone, was_in, was_together, zone_of
 
@@ -209,6 +217,7 @@ class ColumnKind:
     high: int = 0
     has_gaps: bool = False
     is_exact: bool = False  # whether floats would round its numbers
+    has_fractions: bool = False  # or numbers beyond 64 bits
 
     def add(self, values: Sequence[str]) -> None:
         if "text" in self.kinds:
@@ -219,8 +228,16 @@ class ColumnKind:
         if kind in ("int", "float"):
             self.is_exact |= _is_wide(array)
         if kind == "int":
-            known = [v for v in _whole(array) if v is not None]
-            self.low, self.high = min([self.low, *known]), max([self.high, *known])
+            self._reach([v for v in _whole(array) if v is not None])
+        elif kind == "float" and not self.has_fractions:
+            known = [v for v in exact_or_none(array.tolist()) if v is not None]
+            self.has_gaps |= len(known) < len(array)
+            whole = [v for v in known if isinstance(v, int)]
+            self.has_fractions = len(whole) < len(known)
+            self._reach(whole)
+
+    def _reach(self, known: Sequence[int]) -> None:
+        self.low, self.high = min([self.low, *known]), max([self.high, *known])
 
     @property
     def kind(self) -> str:
@@ -235,7 +252,8 @@ class ColumnKind:
     def dtype(self) -> DType:
         """Of the whole column."""
         kind = self.kind
-        if kind == "int" and not self.has_gaps and (self.low >= 0 or self.high < 2**63):
+        is_whole = kind == "int" or (kind == "float" and self.is_exact and not self.has_fractions)
+        if is_whole and not self.has_gaps and fits_64_bits(self.low, self.high):
             return np.dtype(np.int64 if self.high < 2**63 else np.uint64)
         if kind in ("int", "float"):
             return np.dtype(object if self.is_exact else np.float64)
@@ -255,8 +273,10 @@ class ColumnKind:
         if own == "none" and dtype.kind in "OM":
             gone: Value = np.datetime64("NaT", "us") if dtype.kind == "M" else None
             return np.full(len(values), gone, dtype), was
-        if dtype.kind == "O" and array.dtype.kind == "f":
-            array = np.array([None if v != v else v for v in array.tolist()], dtype)
+        if dtype.kind == "O" and kind in ("int", "float"):
+            spread = np.empty(len(values), dtype=object)
+            spread[:] = exact_or_none(array.tolist())
+            return spread, was
         return array.astype(dtype, copy=False), was
 
 

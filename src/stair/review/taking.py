@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
+import zipfile
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Final
@@ -31,7 +34,8 @@ from stair.summary import summary_of
 
 ENDINGS: Final = {"text": "txt", "markdown": "md", "json": "json", "sql": "sql", "pandas": "py",
                   "polars": "py", "python": "py", "onnx": "onnx", "pmml": "pmml",
-                  "great-expectations": "json", "soda": "yml", "sigma": "yml"}  # fmt: skip
+                  "great-expectations": "json", "soda": "yml", "sigma": "yml",
+                  "dbt": "zip"}  # fmt: skip
 FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.A)
 MOST_DETAILED: Final = 60  # rules of the report that have histograms
@@ -131,9 +135,22 @@ def rulebook_after(review: Review, now: Now) -> Rulebook:
 
 def rules(review: Review, now: Now, kind: str, dialect: str, form: str) -> Response:
     saved = accepted(review, now)
-    content = export(saved, kind, pages.stem_of(review), dialect, form)
+    stem = pages.stem_of(review)
+    if kind == "dbt":
+        content: str | bytes = _zipped(saved.to_dbt(None, stem, dialect))
+    else:
+        content = export(saved, kind, stem, dialect, form)
     name = f"{pages.stem_of(review)}-rules.{ENDINGS[kind]}"
     return _download(content, name)
+
+
+def _zipped(files: Mapping[str, str]) -> bytes:
+    """A folder as one file, the same bytes whenever it is made."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return buffer.getvalue()
 
 
 def report(review: Review, now: Now) -> Response:

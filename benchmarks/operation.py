@@ -6,6 +6,7 @@ out, and what went wrong with the others. The tests hold a small version of each
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import signal
@@ -199,16 +200,21 @@ TRIALS: Final[dict[str, tuple[Callable[[int], Counter[str]], int]]] = {
 }
 
 
-def main(words: list[str]) -> None:
-    n_seeds = int(words[words.index("--seeds") + 1]) if "--seeds" in words else None
-    wanted = [word for word in words if word in TRIALS] or list(TRIALS)
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.operation")
+    parser.add_argument("trials", nargs="*", help=f"{', '.join(TRIALS)}; all of them")
+    parser.add_argument("--seeds", type=int, help="so many, and nothing is written down")
+    chosen = parser.parse_args(words)
+    unknown = set(chosen.trials) - set(TRIALS)
+    if unknown:
+        parser.error(f"no trial {', '.join(sorted(unknown))}; there are {', '.join(TRIALS)}")
     path = RESULTS / "operation.json"
-    for name in wanted:
+    for name in chosen.trials or TRIALS:
         trial, usual = TRIALS[name]
-        seeds = n_seeds or usual
+        seeds = chosen.seeds or usual
         found = trial(seeds)
         print(f"{name}: {dict(found)}", flush=True)
-        if n_seeds is None:  # others may have written meanwhile
+        if chosen.seeds is None:  # others may have written meanwhile
             results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
             results[name] = {
                 "what": (trial.__doc__ or "").strip(), "seeds": seeds,
@@ -219,4 +225,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -102,6 +102,27 @@ def test_scores_and_detector_objects_give_the_same_rules(table: dict[str, Any]) 
     assert _rules_of(data=data, detector=Pyod()) == expected
 
 
+def test_scores_and_labels_that_may_mean_the_opposite_are_noted(table: dict[str, Any]) -> None:
+    """scikit-learn's `score_samples` is low for what is strange: its highest scores gave rules for
+    the most ordinary rows, said to hold. The same where a word for normal was taken for outliers,
+    and where a detector itself was given as labels."""
+    data = {name: table[name] for name in ("amount", "hour")}
+    X = np.column_stack(list(data.values())).astype(float)
+    forest = IsolationForest(random_state=0, n_estimators=20).fit(X)
+    low = forest.score_samples(X)
+    for scores, is_noted in ((low, True), (-low, False), (low.tolist(), True), (low + 0.5, False)):
+        notes = stair.summarize(data, scores=scores, contamination=0.04, validate=0).notes
+        assert any("turn the sign around" in note for note in notes) is is_noted
+    words = np.where(table["flagged"] == 1, "odd", "usual")
+    for positive, is_noted in (("usual", True), ("odd", False)):
+        notes = stair.summarize(data, words, positive=positive, min_score=0.5, validate=0).notes
+        assert any("more than half of the rows are outliers" in note for note in notes) is is_noted
+    with pytest.raises(
+        StairError, match="labels= got a detector, IsolationForest; give it as detector="
+    ):
+        stair.summarize(data, labels=forest)
+
+
 def test_a_real_pyod_detector_and_its_labels_agree(table: dict[str, Any]) -> None:
     """Not a look-alike: the library itself, where it is installed."""
     models = pytest.importorskip("pyod.models.ecod")

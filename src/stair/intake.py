@@ -21,7 +21,7 @@ from stair.progress import Progress
 from stair.rules.remarks import unread_in_words
 from stair.rules.schema import Schema, Values
 from stair.verdict.detectors import find
-from stair.verdict.labels import Verdict, labels_from_scores, read_labels
+from stair.verdict.labels import Verdict, labels_from_scores, numbers_in, read_labels
 from stair.verdict.reading import labels_from_detector
 
 
@@ -284,19 +284,21 @@ def read_verdict(
                 f"{option('contamination')} goes with scores or a detector, not with labels"
             )
         array, name = _column_or_array(frame, labels, "labels")
-        return read_labels(
+        found = read_labels(
             array,
             positive=positive,
             negative=negative,
             kinds=statement.has_kinds,
             name=name or "labels",
-        ), taken
+        )
+        return replace(found, notes=(*found.notes, *_notes_on_outliers(found))), taken
     for side, value in (("positive", positive), ("negative", negative)):
         if value is not None:
             raise StairError(f"{option(side)} is about labels; it does not go with scores")
     if scores is not None:
         array, name = _column_or_array(frame, scores, "scores")
-        return labels_from_scores(array, contamination, name=name or "scores"), taken
+        found = labels_from_scores(array, contamination, name=name or "scores")
+        return replace(found, notes=(*found.notes, *_notes_on_scores(array, found.meaning))), taken
     present = [name for name in exclude if name in frame.columns]
     matrix, names = _matrix(frame, _known_to(detector, frame, include, present), present, kinds)
     say("looking for outliers")
@@ -310,6 +312,26 @@ def read_verdict(
     return labels_from_detector(detector, matrix, contamination=contamination, columns=names), set()
 
 
+def _notes_on_scores(scores: object, name: str) -> tuple[str, ...]:
+    """scikit-learn's `score_samples` has low values for what is strange, and all of them are
+    negative: nobody else's scores are."""
+    numbers = numbers_in(scores, name)
+    if not (numbers[~np.isnan(numbers)] < 0).all():
+        return ()
+    return (
+        "all scores are negative, as those of scikit-learn, whose low ones are strange; the "
+        "highest were taken for outliers. If low is strange here, turn the sign around",
+    )
+
+
+def _notes_on_outliers(verdict: Verdict) -> tuple[str, ...]:
+    known = verdict.codes[verdict.codes >= 0]
+    if verdict.positive is None or not (known == verdict.positive).mean() > 0.5:
+        return ()
+    which = option("positive")
+    return (f"more than half of the rows are outliers; {which} says which value means outlier",)
+
+
 def _as_name(given: object) -> object:
     """The name of a column as text where one is given as a number: pandas has such names."""
     return str(given) if isinstance(given, int | float | np.number) else given
@@ -321,6 +343,11 @@ def _column_or_array(frame: Frame, given: object, what: str) -> tuple[object, st
         if given not in frame.columns:
             raise no_such_column(given, frame.columns, frame.source or "the data")
         return frame.columns[given], given
+    if hasattr(given, "fit"):
+        raise StairError(
+            f"{option(what)} got a detector, {type(given).__name__}; give it as "
+            f"{option('detector')}, or what it says as {option(what)}"
+        )
     n_given = len(given) if hasattr(given, "__len__") else -1
     if n_given != frame.n_rows:
         raise StairError(f"{what} has {n_given} values, but the data has {frame.n_rows} rows")

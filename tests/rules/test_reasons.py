@@ -324,6 +324,19 @@ def test_an_address_and_its_networks_are_named_once() -> None:
     assert isinstance(found, Reasons) and replace(found).words == found.words
 
 
+def test_the_next_month_is_no_news_of_a_row() -> None:
+    """A month later "above all inliers" stood in the reason of every row, about its time."""
+    random = np.random.default_rng(0)
+    hours = np.arange(600) * np.timedelta64(1, "h")
+    x = random.normal(size=600)
+    learned = {"t": np.datetime64("2026-03-01", "us") + hours, "x": x, "y": (x > 1.8).astype(int)}
+    rules = stair.summarize(learned, "y", validate=0).rules
+    later = {"t": learned["t"] + np.timedelta64(60, "D"), "x": x}
+    told = [reason for reason in rules.reasons(later) if reason.is_flagged]
+    assert told
+    assert all("t" not in [each.feature for each in reason.unusual] for reason in told)
+
+
 def test_the_page_has_the_figures_that_were_measured() -> None:
     from benchmarks.reasons import PAGE, up_to_date
 

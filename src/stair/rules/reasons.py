@@ -258,7 +258,8 @@ class Reasons(Sequence[Reason]):
         fields, rows = self._fields, self.told
         scores = np.full((len(rows), len(fields)), -np.inf)
         for k, each in enumerate(fields):
-            scores[:, k] = self._surprise(each, rows)
+            if each.kind != "time":  # next month every row is later than all that was seen
+                scores[:, k] = self._surprise(each, rows)
         owner = [f.source if f.part in NETWORKS else f.name for f in fields]
         for name in {o for o in owner if owner.count(o) > 1}:  # an address and its networks are one
             same = [k for k, o in enumerate(owner) if o == name]

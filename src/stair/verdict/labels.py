@@ -186,7 +186,7 @@ def labels_from_scores(
             "scores need a contamination; give the share of rows to call outliers, such as "
             f"{option('contamination', 0.05)}, or their number"
         )
-    numbers = _numbers_in(scores, name)
+    numbers = numbers_in(scores, name)
     is_known = ~np.isnan(numbers)
     known = numbers[is_known]
     if len(numbers) == 0:
@@ -383,7 +383,7 @@ def _two_sided(
 # Scores
 
 
-def _numbers_in(scores: object, name: str) -> NDArray[np.float64]:
+def numbers_in(scores: object, name: str) -> NDArray[np.float64]:
     """Scores as numbers, NaN where missing; words, dates and flags are no scores."""
     what = f'the scores "{name}"'
     items = plain_values(scores, what)

@@ -133,7 +133,7 @@ def _held_out(rows: Rows) -> list[str]:
         "## On rows kept aside",
         "F1 on rows that were not learned from: two times five folds, labels of several detectors, "
         "the mean of all folds. *difference* is distilled against STAIR, *standard error* that of "
-        "the difference over the folds. Empty: not measured since that effort looks at more.",
+        "the difference over the folds.",
         _table(rows),
         "\n".join(lines),
     ]

@@ -353,7 +353,8 @@ def _take_away(watch: Watch, page: Any, table: Path) -> None:
     assert "1 night, 2 shops, 3 jackets" in set(same["stair_note"].tolist())  # its rule is gone
     assert "kept <for later> & more" in set(same["stair_note"].tolist())
 
-    for kind in KINDS:
+    assert page.locator("#to option").all_inner_texts() == list(KINDS)
+    for kind in ("json", "sql", "onnx", "dbt"):  # a text, one with more to choose, bytes, a folder
         page.locator("#to").select_option(kind)
         path = take(page.get_by_role("button", name="Download"))
         assert path.stat().st_size > 50, kind

@@ -10,6 +10,7 @@ process, once.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import json
@@ -21,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from places import ROOT
+ROOT = Path(__file__).resolve().parent.parent  # this file runs where stair is not installed yet
 
 NEEDS = {
     # Newer ones of dbt need a parser that pip must build, and do not use it unless asked.
@@ -92,10 +93,15 @@ def _mark(name: str) -> str:
     return hashlib.sha256(" ".join(about).encode()).hexdigest()
 
 
-def main(names: list[str]) -> None:
-    for name in names or list(NEEDS):
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the environments of tools, or some of them.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NEEDS))
+    names = parser.parse_args().names or list(NEEDS)
+    if unknown := set(names) - set(NEEDS):
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(NEEDS)}")
+    for name in names:
         print(make(name), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

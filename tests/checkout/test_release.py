@@ -217,3 +217,13 @@ def test_links_to_the_repository_agree() -> None:
         for start in (f"{HOME}/blob/main/", f"{HOME}/raw/main/"):
             if link.startswith(start):
                 assert (ROOT / link.removeprefix(start).partition("#")[0]).is_file(), link
+
+
+def test_environments_of_tools_are_made_before_anything_is_installed() -> None:
+    """Where everything is checked they are made first, beside the rest, by a Python that has
+    nothing but itself; once the script asked for stair there, and all failed for want of it."""
+    script = ROOT / "tests" / "environments.py"
+    bare = subprocess.run([sys.executable, "-I", "-S", script, "nothing"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert bare.returncode == 2
+    assert "there is no nothing" in bare.stderr

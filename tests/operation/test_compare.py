@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from stair.demo import GIFT_CARDS, USUAL, Planted, month
 from stair.export import from_json
 from stair.learn.contrast import covered_first, likelihood_ratio
 from stair.operation.compare import FEWEST
-from stair.operation.compare_words import NO_DIFFERENCE, to_text
+from stair.operation.compare_words import NO_DIFFERENCE, to_json, to_text
 from stair.operation.mark import marked
 
 
@@ -69,6 +70,58 @@ def test_columns_that_differ_are_named() -> None:
     text = to_text(found)
     assert "Only the second has device." in text
     assert "Other kinds of values in one than in the other: hour." in text
+
+
+def _rooms(form: Callable[[int], Any], seed: int, rare: float = 0.0) -> dict[str, Any]:
+    """Bookings of 40 rooms, written in one form; some rows are of a room of their own."""
+    random = np.random.default_rng(seed)
+    rooms = [form(k) if random.random() >= rare else f"suite {k}/{seed}"
+             for k in random.integers(1, 41, 1500).tolist()]  # fmt: skip
+    return {"nights": random.integers(1, 9, 1500), "room": np.array(rooms, dtype=object)}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "form"),
+    [
+        ("R-{}", "r{}", "same"), ("R-{}", "R-{:03}", "same"), ("R-{}", "{:02}", "other"),
+        ("R-{}", "R-1{:02}", ""),
+    ],
+)  # fmt: skip
+def test_codes_in_another_form_are_one_finding(first: str, second: str, form: str) -> None:
+    """Each of ten codes was a difference, where all of the column were written in another way."""
+    tables = _rooms(first.format, 0), _rooms(second.format, 1)
+    found = stair.compare(*tables)
+    (new,) = found.new_values
+    assert (new.column, new.form, found.differences) == ("room", form, ())
+    for side, table in enumerate(tables):
+        rooms = set(table["room"].tolist()) - set(tables[1 - side]["room"].tolist())
+        hits = sum(room in rooms for room in table["room"].tolist())
+        assert (new.rows[side].hits, new.rows[side].rows) == (hits, 1500)
+        assert new.examples[side] in rooms
+        assert f'"{new.examples[side]}"' in to_text(found)
+    assert found.differs
+    assert "Beside that no difference" in to_text(found)
+    assert described(to_json(found).encode())["new_values"][0]["form"] == (form or None)
+
+
+def test_numbers_that_became_texts_are_the_same_in_another_form() -> None:
+    """12 in one table and "012" in the other were other kinds of values, and no more was said."""
+    first, second = _rooms(int, 0), _rooms("{:03}".format, 1)
+    first["room"] = first["room"].astype(np.int64)
+    found = stair.compare(first, second)
+    (new,) = found.new_values
+    assert (new.form, found.unlike) == ("same", ("room",))
+    assert int(str(new.examples[0])) == int(str(new.examples[1]))
+    assert "Other kinds" not in to_text(found)
+    assert not stair.compare(first, second, exclude=["room"]).differs  # which was refused
+    with pytest.raises(StairError, match='no column "rom" in the two tables'):
+        stair.compare(first, second, exclude=["rom"])
+
+
+def test_rare_values_that_are_new_are_none() -> None:
+    """Half of all values are in one row each, as names are; those that come again are the same."""
+    found = stair.compare(_rooms("R-{}".format, 0, 0.05), _rooms("R-{}".format, 1, 0.05))
+    assert (found.new_values, found.differs) == ((), False)
 
 
 # --- verdicts and rulebooks -----------------------------------------------------------------------

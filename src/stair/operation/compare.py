@@ -21,12 +21,13 @@ from stair.learn.contrast import Contrast, covered_first, halves
 from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, read_to_learn
 from stair.operation.compare_words import to_text
+from stair.operation.new_values import NewValues, new_values
 from stair.operation.statistics import Share, chance_of_rise, holm
 from stair.progress import listener
 from stair.rules.agreement import classes_of
 from stair.rules.clauses import Clause
 from stair.rules.rule_set import Rule
-from stair.rules.schema import Schema, Values
+from stair.rules.schema import Field, Schema, Values
 from stair.verdict.labels import read_labels
 
 What: TypeAlias = Literal["tables", "labels", "rulebooks"]
@@ -102,13 +103,19 @@ class Comparison:
     rules: Rules | None
     only: tuple[tuple[str, ...], tuple[str, ...]]  # columns that one table alone has
     unlike: tuple[str, ...]  # columns that hold other kinds of values in one than in the other
+    new_values: tuple[NewValues, ...]  # columns most of whose values the other table never has
     left_out: Mapping[str, str]
     notes: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
         """Whether there is anything to look at: this is exit code 1."""
-        return bool(self.differences or self.unlike or self.only[0] or self.only[1])
+        return bool(self.differences or self.of_columns)
+
+    @property
+    def of_columns(self) -> bool:
+        """Whether whole columns differ."""
+        return bool(self.unlike or self.new_values or self.only[0] or self.only[1])
 
     def __str__(self) -> str:
         return to_text(self, 80)
@@ -195,11 +202,16 @@ def _book(given: Any) -> tuple[Rulebook, str]:
 
 
 def _tables(first: Source, second: Source, chosen: Columns, how: Contrast) -> Comparison:
-    frames = [read_table(each, Columns(kinds=chosen.kinds), [], how.say)
-              for each in (first, second)]  # fmt: skip
+    frames = (read_table(first, Columns(kinds=chosen.kinds), [], how.say),
+              read_table(second, Columns(kinds=chosen.kinds), [], how.say))  # fmt: skip
     names = _names(*(each.name or frame.source
                      for each, frame in zip((first, second), frames, strict=True)))  # fmt: skip
     joined, unlike = below(*frames)
+    known = dict.fromkeys((*frames[0].columns, *frames[1].columns))
+    for name in chosen.exclude:
+        if name not in known:
+            raise no_such_column(name, known, "the two tables")
+    unlike = [name for name in unlike if name not in chosen.exclude]
     only = tuple(
         tuple(n for n in one.columns if n not in other.columns and n not in chosen.exclude)
         for one, other in (frames, frames[::-1])
@@ -210,14 +222,19 @@ def _tables(first: Source, second: Source, chosen: Columns, how: Contrast) -> Co
     asked = chosen.include or ()
     apart = [name for name, column in joined.columns.items()
              if name not in asked and _are_apart(column, is_second)]  # fmt: skip
-    chosen = replace(chosen, exclude=[*chosen.exclude, *apart])
-    schema, values, left_out = _fields(joined, chosen, first)
+    there = [name for name in chosen.exclude if name in joined.columns]
+    chosen = replace(chosen, exclude=[*there, *apart])
+    fields, left_out = _fields(joined, chosen, first)
+    new = new_values(frames, fields, unlike)
     left_out |= dict.fromkeys(apart, "one table ends in it before the other begins")
+    left_out |= {each.column: "most of its values are new" for each in new}
+    named = {each.column for each in new}
+    fields = tuple(field for field in fields if field.source not in named)
     sides = ((0, ~is_second, is_second), (1, is_second, ~is_second))
-    found, n_aside = _differences(schema, values, sides, how)
+    found, n_aside = _differences(*_values(joined, fields), sides if fields else (), how)
     return Comparison(
         "tables", names, "", (frames[0].n_rows, frames[1].n_rows), n_aside, found, None, None,
-        (only[0], only[1]), tuple(unlike), left_out, joined.notes,
+        (only[0], only[1]), tuple(unlike), new, left_out, joined.notes,
     )  # fmt: skip
 
 
@@ -304,7 +321,8 @@ def _verdicts(
     one, other = one[known] == 1, other[known] == 1
     agreement = Agreement(*(int(rows.sum()) for rows in (one & other, one & ~other, other & ~one,
                                                          ~one & ~other)))  # fmt: skip
-    schema, values, left_out = _fields(frame, chosen, source)
+    fields, left_out = _fields(frame, chosen, source)
+    schema, values = _values(frame, fields)
     if len(known) < frame.n_rows:
         values = values.take(known)
     # What one side alone calls an outlier, beside all rows but what it shares with the other.
@@ -312,20 +330,25 @@ def _verdicts(
     found, n_aside = _differences(schema, values, sides, how)
     return Comparison(
         what, names, source.name or frame.source, (len(known), len(known)), n_aside, found,
-        agreement, rules, ((), ()), (), left_out, tuple(dict.fromkeys(notes)),
+        agreement, rules, ((), ()), (), (), left_out, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
 # --- what they share ------------------------------------------------------------------------------
 
 
-def _fields(frame: Frame, chosen: Columns, source: Source) -> tuple[Schema, Values, dict[str, str]]:
-    fields, left_out = choose_fields(
+def _fields(
+    frame: Frame, chosen: Columns, source: Source
+) -> tuple[tuple[Field, ...], dict[str, str]]:
+    return choose_fields(
         frame, include=chosen.include, exclude=chosen.exclude, kinds=chosen.kinds,
         time_parts=source.time_parts, time_zone=source.time_zone,
     )  # fmt: skip
+
+
+def _values(frame: Frame, fields: tuple[Field, ...]) -> tuple[Schema, Values]:
     schema = Schema(fields, tuple(frame.columns))
-    return schema, read_to_learn(schema, frame), left_out
+    return schema, read_to_learn(schema, frame)
 
 
 def _differences(

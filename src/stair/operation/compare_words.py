@@ -13,10 +13,12 @@ from stair.rules.figures import fine_percent, percent
 
 if TYPE_CHECKING:
     from stair.operation.compare import Comparison, Difference
+    from stair.operation.new_values import NewValues
     from stair.operation.statistics import Share
     from stair.rules.rule_set import Rule
 
 NO_DIFFERENCE: Final = "No difference that would hold on other rows."
+NOTHING_ELSE: Final = "Beside that no difference that would hold on other rows."
 
 
 def opening(found: Comparison) -> str:
@@ -63,8 +65,10 @@ def sentences(found: Comparison) -> list[str]:
     for name, columns in zip(found.names, found.only, strict=True):
         if columns:
             said.append(f"Only {name} has {folded(columns)}.")
-    if found.unlike:
-        said.append(f"Other kinds of values in one than in the other: {folded(found.unlike)}.")
+    said += [_of_new_values(found, each) for each in found.new_values]
+    known = [each.column for each in found.new_values]
+    if unlike := [name for name in found.unlike if name not in known]:
+        said.append(f"Other kinds of values in one than in the other: {folded(unlike)}.")
     if found.differences:
         n = len(found.differences)
         it = "It was found" if n == 1 else "They were found"
@@ -73,10 +77,29 @@ def sentences(found: Comparison) -> list[str]:
             f"{found.n_aside:,}."
         )
     else:
-        said.append(NO_DIFFERENCE)
+        said.append(NOTHING_ELSE if found.of_columns else NO_DIFFERENCE)
     said += [f"Left out: {name}, {why}." for name, why in found.left_out.items()
              if why.startswith("one table ends")]  # fmt: skip
     return said + [f"Note: {note}." for note in found.notes]
+
+
+def _of_new_values(found: Comparison, each: NewValues) -> str:
+    """One sentence about a column, with an example of each table."""
+    first, second = (f'"{text}" in {name}'
+                     for text, name in zip(each.examples, found.names, strict=True))  # fmt: skip
+    what = {
+        "same": f"the same values are written in another way, {first} and {second}",
+        "other": f"its values have another form, such as {first} and {second}",
+    }.get(each.form, "most of its values are new")
+    said = []
+    for side in each.sides:
+        rows, example = each.rows[side], each.examples[side]
+        such = "" if each.form else f', such as "{example}"'
+        said.append(
+            f"{_counted(rows)} of the rows in {found.names[side]} have values that "
+            f"{found.names[1 - side]} never has{such}"
+        )
+    return f"{each.column}: {what}; {' and '.join(said)}. Rules leave it out."
 
 
 def _counted(share: Share) -> str:
@@ -109,6 +132,14 @@ def to_json(found: Comparison) -> str:
         },
         "only": [list(columns) for columns in found.only],
         "unlike": list(found.unlike),
+        "new_values": [
+            {
+                "column": each.column, "form": each.form or None, "examples": list(each.examples),
+                "rows": list(map(numbers_of, each.rows)),
+                "values": list(map(numbers_of, each.values)),
+            }
+            for each in found.new_values
+        ],
         "left_out": dict(found.left_out),
         "notes": list(found.notes),
     })  # fmt: skip

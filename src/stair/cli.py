@@ -17,7 +17,6 @@ import typer.core
 
 from stair import gate
 from stair.checkout import reproduce
-from stair.doctor import doctor
 from stair.flags import (
     ColumnFlags,
     EngineFlags,
@@ -479,6 +478,25 @@ def demo(
             gate.say(f"   or: {_called()} review {output}/payments.csv --label flagged")
 
 
+@app.command()
+def doctor(
+    json: Annotated[
+        Path | None, typer.Option(help="Write it as JSON; - is standard output.")
+    ] = None,
+) -> None:
+    """What is installed and what is seen of the machine: paste it into a bug report."""
+    from stair.data import atomic_write
+    from stair.doctor import facts, report
+    from stair.export.answers import answer
+
+    gate.check_files([], [(json, "json")])
+    found = facts()
+    if json is not None:
+        atomic_write(gate.to_write(json, "json"), answer("doctor", found))
+    else:
+        gate.say("\n".join(report(found)))
+
+
 def _called() -> str:
     """How this command is called from here: no shell looks for it where `make demo` left it."""
     program = Path(sys.argv[0])
@@ -519,7 +537,6 @@ app.command()(mark)
 app.command()(compare)
 app.command()(review)
 app.command()(reproduce)
-app.command()(doctor)
 
 if __name__ == "__main__":
     main()

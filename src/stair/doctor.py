@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Annotated, Any, Final
-
-import typer
+from typing import Any, Final
 
 KERNELS: Final = {
     "cuts": "stair.engines._count",
@@ -28,24 +26,6 @@ KERNELS: Final = {
 FOR_DEVELOPERS: Final = frozenset({"bench", "docs", "peers", "test"})
 ASKED: Final = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?")
 WIDTH: Final = 9
-
-
-def doctor(
-    json: Annotated[
-        Path | None, typer.Option(help="Write it as JSON; - is standard output.")
-    ] = None,
-) -> None:
-    """What is installed and what is seen of the machine: paste it into a bug report."""
-    from stair import gate
-    from stair.data import atomic_write
-    from stair.export.answers import answer
-
-    gate.check_files([], [(json, "json")])
-    found = facts()
-    if json is not None:
-        atomic_write(gate.to_write(json, "json"), answer("doctor", found))
-    else:
-        gate.say("\n".join(report(found)))
 
 
 def facts() -> dict[str, object]:

@@ -24,6 +24,10 @@ __all__ = ["browser", "spark"]  # fixtures, for the tests of pages and of Spark
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests start many Pythons, of this project and of other tools: what they import is compiled for the
+# first one and kept, also where nobody wants files beside the sources.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 settings.register_profile("here", deadline=None, max_examples=examples(100))
 settings.register_profile(
     "ci", parent=settings.get_profile("here"), derandomize=True, print_blob=True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -24,7 +26,7 @@ from hypothesis import strategies as st
 import stair
 from command import run
 from stair.apply import Place, Truth, apply_to, explain_rows
-from stair.data import read, write_table
+from stair.data import many, read, write_table
 from stair.data.reading import reading_in_batches
 from stair.demo import payments
 from stair.errors import StairError
@@ -60,6 +62,71 @@ def test_columns_read_in_batches_are_those_read_at_once(
         assert found.dtype == expected.dtype
         assert list(map(repr, found.tolist())) == list(map(repr, expected.tolist()))
         assert {frame.types.get(name) for frame in frames} == {whole.types.get(name)}
+
+
+PLAIN = st.sampled_from(
+    [None, 1, 2**53 + 1, 2**70, -0.0, 1.0, 0.5, float("inf"), "7", "x", "2024-03-01",
+     "2024-02-30", "2024-03-01T10:00:00+02:00", "2024-03-01T10:00:00Z"]
+)  # fmt: skip
+JSON_ALONE = st.sampled_from([True, False, [1, "a"], {"b": None}])
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data(), st.sampled_from(["lines", "table", "folder of lines", "folder of texts"]))
+def test_values_with_types_are_the_same_in_batches_and_at_once(
+    tmp_path_factory: pytest.TempPathFactory, drawn: st.DataObject, kind: str
+) -> None:
+    """JSON lines, tables of SQLite and folders of files were read as a whole by `apply`."""
+    folder = tmp_path_factory.mktemp("typed")
+    one = PLAIN if kind == "table" else TEXTS if kind.endswith("texts") else PLAIN | JSON_ALONE
+    few = drawn.draw(st.lists(one, min_size=1, max_size=3))  # or nearly all would be text
+    rows = drawn.draw(st.lists(st.sampled_from(few), min_size=3, max_size=14))
+    if kind == "table":
+        rows = [str(v) if isinstance(v, int) and v >= 2**63 else v for v in rows]
+        path = folder / "t.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as con:
+            con.execute("CREATE TABLE t (n, v)")
+            con.executemany("INSERT INTO t VALUES (?, ?)", enumerate(rows))
+            con.commit()
+    else:
+        path = folder if kind.startswith("folder") else folder / "t.jsonl"
+        for k, part in enumerate([rows[:4], rows[4:9], rows[9:]]):
+            if kind.endswith("texts"):
+                lines = ["n,v", *(f"{n},{v}" for n, v in enumerate(part))]
+            else:
+                lines = [json.dumps({"n": n, "v": v}) for n, v in enumerate(part)]
+            if part and (k == 0 or kind != "lines"):
+                ending = "csv" if kind.endswith("texts") else "jsonl"
+                name = "t.jsonl" if kind == "lines" else f"{k}.{ending}"
+                (folder / name).write_text("\n".join(lines) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stair.data.csv_plain.FEWEST_AT_ONCE", 1)
+        patch.setattr("stair.data.jsonlines.MOST_KEPT", 0)
+        try:
+            whole = stair.data.read(path)
+        except StairError as error:
+            with pytest.raises(StairError) as found:
+                _parts(path)
+            assert str(found.value) == str(error)
+            return
+        for name, (array, was) in _parts(path).items():
+            expected = whole.columns[name]
+            assert array.dtype == expected.dtype
+            assert list(map(repr, array.tolist())) == list(map(repr, expected.tolist()))
+            assert was == {whole.types.get(name)}
+
+
+def _parts(path: Path) -> dict[str, tuple[Any, set[str | None]]]:
+    with many.reading_in_batches(path, lambda names: names, at_once=2) as batches:
+        frames = list(batches.frames)
+    assert batches.n_rows == sum(frame.n_rows for frame in frames)
+    return {
+        name: (
+            np.concatenate([frame.columns[name] for frame in frames]),
+            {frame.types.get(name) for frame in frames},
+        )
+        for name in frames[0].columns
+    }
 
 
 @pytest.fixture(scope="module")

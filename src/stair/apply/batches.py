@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.apply.outcome import Applied, outcome_of
-from stair.data import Frame, column_names, is_many, read, write_with
+from stair.data import Frame, write_with
 from stair.data.frame import Array
-from stair.data.reading import AT_ONCE, reading_in_batches
+from stair.data.many import reading_in_batches
 from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.export.json import Rulebook
 from stair.progress import Progress, Words
+from stair.rules.alone import Reference
 from stair.rules.counted import count
+from stair.rules.drawn import Drawn
 from stair.rules.rule_set import RuleSet
-from stair.verdict.codebook import Codebook
+from stair.rules.schema import Values
+from stair.verdict.codebook import Codebook, distinct_values
+from stair.verdict.codebook import Value as LabelValue
 from stair.verdict.labels import read_labels
 
 
@@ -79,11 +84,14 @@ def _labelled(
     applied: Applied,
 ) -> Generator[Mapping[str, Array]]:
     """What is to be written of each batch; what it comes to is added up meanwhile."""
-    rules = saved.rules
+    rules, reference = saved.rules, None
     wished: Collection[str] = ()
     if reasons and rules.usual is not None:
         wished = rules.usual.fields
     codes_of = Codes(saved, given, truth)
+    if reasons and truth is not None:
+        wished = tuple(f.name for f in rules.schema.fields)
+        reference = held_against(saved, given, truth, say)
     with frames_of(saved, given, wished, truth, say) as (n_rows, frames):
         for frame in frames:
             values = rules.schema.read(frame, rules.used, wished=wished, is_part=True)
@@ -91,13 +99,42 @@ def _labelled(
             if codes is not None:
                 applied.add_counts(count(rules, values, codes))
             flagged = None if codes is None else are_outliers(rules, codes)
-            outcome = outcome_of(saved, values, reasons=reasons, flagged=flagged)
+            outcome = outcome_of(saved, values, reasons, flagged, reference)
             applied.add(outcome)
             words = f"applying the rules: {applied.n_rows:,} rows"
             say(Words(words, applied.n_rows / n_rows) if n_rows else words)
             yield outcome.columns
     applied.remarks.check()
     applied.notes = (*applied.remarks.in_words, *codes_of.notes)
+
+
+def held_against(saved: Rulebook, given: Place, truth: Truth, say: Progress) -> Reference:
+    """The rows that one is held against that is flagged and that no rule covers: all of them, or
+    some where they are many, in a pass of their own. Any attribute may tell a row apart."""
+    schema = saved.rules.schema
+    names = tuple(f.name for f in schema.fields)
+    codes_of, drawn, n_seen = Codes(saved, given, truth), Drawn(schema.fields), 0
+    with frames_of(saved, given, names, truth, say) as (_, frames):
+        for frame in frames:
+            codes = codes_of(frame)
+            assert codes is not None
+            numbers = np.arange(n_seen, n_seen + frame.n_rows).astype(np.uint64)
+            n_seen += frame.n_rows
+            read = partial(_values_of, saved.rules, frame, names)
+            drawn.draw(are_outliers(saved.rules, codes), numbers, codes >= 0, read)
+            say(f"reading {given.path.name}: {n_seen:,} rows")
+    return Reference.of(drawn)
+
+
+def _values_of(
+    rules: RuleSet, frame: Frame, wished: Collection[str], rows: NDArray[np.intp]
+) -> Values:
+    return rules.schema.read(some_of(frame, rows), rules.used, wished=wished, is_part=True)
+
+
+def some_of(frame: Frame, rows: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Frame:
+    columns = {name: array[rows] for name, array in frame.columns.items()}
+    return replace(frame, columns=columns, n_rows=len(next(iter(columns.values()))))
 
 
 @contextlib.contextmanager
@@ -115,30 +152,29 @@ def frames_of(
 
     def wanted(names: Sequence[str]) -> list[str]:
         schema.check_columns(names, used)
-        label = [] if truth is None else [truth.name]
-        if truth is not None and truth.name not in names:
-            raise no_such_column(truth.name, names, given.path.name)
-        return [*label, *sources]
+        return [*_label_in(names, given, truth), *sources]
 
     say(f"reading {given.path.name}")
-    if not is_many(given.path):
-        with reading_in_batches(
-            given.path, wanted, table=given.table, query=given.query, texts=texts
-        ) as batches:
-            yield batches.n_rows, batches.frames
-        return
-    names = column_names(given.path, table=given.table, query=given.query)
-    chosen = [name for name in names if name in set(wanted(names))] or [names[0]]
-    frame = read(given.path, columns=chosen, table=given.table, query=given.query, texts=texts,
-                 say=say)  # fmt: skip
-    yield frame.n_rows, _slices_of(frame)
+    with _frames(given, wanted, texts) as found:
+        yield found
 
 
-def _slices_of(frame: Frame) -> Iterator[Frame]:
-    """A frame, some rows at a time."""
-    for start in range(0, frame.n_rows, AT_ONCE):
-        columns = {name: array[start : start + AT_ONCE] for name, array in frame.columns.items()}
-        yield replace(frame, columns=columns, n_rows=min(AT_ONCE, frame.n_rows - start))
+def _label_in(names: Sequence[str], given: Place, truth: Truth | None) -> list[str]:
+    if truth is None:
+        return []
+    if truth.name not in names:
+        raise no_such_column(truth.name, names, given.path.name)
+    return [truth.name]
+
+
+@contextlib.contextmanager
+def _frames(
+    given: Place, wanted: Callable[[Sequence[str]], Collection[str]], texts: Collection[str] = ()
+) -> Iterator[tuple[int | None, Iterator[Frame]]]:
+    with reading_in_batches(
+        given.path, wanted, table=given.table, query=given.query, texts=texts
+    ) as batches:
+        yield batches.n_rows, batches.frames
 
 
 def are_outliers(rules: RuleSet, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -151,13 +187,12 @@ def are_outliers(rules: RuleSet, codes: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 class Codes:
     """The class of each row by its label, batch by batch. What labels mean that nobody has written
-    down is told from all of them, which are read first then."""
+    down is told from all of them, in a pass of its own."""
 
     def __init__(self, saved: Rulebook, given: Place, truth: Truth | None) -> None:
         self.notes: tuple[str, ...] = ()
         self._truth, self._codebook = truth, saved.codebook
-        self._all: NDArray[np.int32] | None = None
-        self._given, self._classes, self._n_seen = given, saved.rules.classes, 0
+        self._classes = saved.rules.classes
         if truth is None:
             return
         if len(self._classes) > 2:
@@ -169,29 +204,36 @@ class Codes:
             self._codebook = self._codebook or Codebook(
                 tuple((c,) for c in self._classes), len(self._classes)
             )
+        if self._codebook is None or truth.is_told:
+            self._codebook = self._learned(given, truth)
 
     def __call__(self, frame: Frame) -> NDArray[np.int32] | None:
         if self._truth is None:
             return None
         name = self._truth.name
-        if self._codebook is not None and not self._truth.is_told:
-            hint = f"; say which value is the outlier with {option('positive')}"
-            return self._codebook.codes(frame.columns[name], name, hint)
-        if self._all is None:
-            self._all = self._read_all(name)
-        start, self._n_seen = self._n_seen, self._n_seen + frame.n_rows
-        return self._all[start : self._n_seen]
+        assert self._codebook is not None
+        hint = f"; say which value is the outlier with {option('positive')}"
+        return self._codebook.codes(frame.columns[name], name, hint)
 
-    def _read_all(self, name: str) -> NDArray[np.int32]:
-        assert self._truth is not None
-        given = self._given
-        frame = read(given.path, columns=[name], table=given.table, query=given.query)
-        found = read_labels(frame.columns[name], positive=self._truth.positive,
-                            negative=self._truth.negative, name=name)  # fmt: skip
-        if len(found.classes) > 2:
+    def _learned(self, given: Place, truth: Truth) -> Codebook:
+        """What each value means, by all that there are."""
+        counts: dict[LabelValue | None, int] = {}
+        with _frames(given, lambda names: _label_in(names, given, truth)) as (_, frames):
+            for frame in frames:
+                column = f'the label column "{truth.name}"'
+                values, places = distinct_values(frame.columns[truth.name], column)
+                times = np.bincount(places + 1, minlength=len(values) + 1).tolist()
+                for value, n in zip((None, *values), times, strict=True):
+                    if n:
+                        counts[value] = counts.get(value, 0) + n
+        every = np.empty(len(counts), dtype=object)
+        every[:] = list(counts)
+        found = read_labels(every, positive=truth.positive, negative=truth.negative,
+                            name=truth.name, counts=list(counts.values()))  # fmt: skip
+        if len(found.classes) > 2 or found.codebook is None:
             raise StairError(
-                f'the label column "{name}" has {len(found.classes)} values, and these rules tell '
-                f"two apart; say which is the outlier with {option('positive')}"
+                f'the label column "{truth.name}" has {len(found.classes)} values, and these rules '
+                f"tell two apart; say which is the outlier with {option('positive')}"
             )
         self.notes = tuple(map(spoken, found.notes))
-        return found.codes
+        return found.codebook

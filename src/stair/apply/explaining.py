@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stair.apply.batches import Codes, Place, Truth, are_outliers, frames_of
-from stair.data import Frame
+from stair.apply.batches import Codes, Place, Truth, are_outliers, frames_of, held_against, some_of
 from stair.errors import StairError
 from stair.export.answers import answer
 from stair.export.json import Rulebook
 from stair.progress import Progress
-from stair.rules.alone import Reference
 from stair.rules.reasons import Reasons, reasons_of
 from stair.rules.schema import Values
 
@@ -61,62 +59,48 @@ def explain_rows(
     """Why these rows of a file are outliers or not, by default all of them; those alone that are
     outliers by their label and that no rule for outliers covers where `uncovered` are asked for.
 
-    Only the rows that are asked for are held, unless there are labels: then a row that no rule
-    covers is held against all others.
+    Only the rows that are asked for are held; with labels others are drawn before, which a row
+    that no rule covers is held against.
     """
-    rules = saved.rules
+    rules, reference = saved.rules, None
     wished: Collection[str] = () if rules.usual is None else rules.usual.fields
-    if truth is not None:  # any attribute may tell a row apart
+    if truth is not None:
         wished = tuple(f.name for f in rules.schema.fields)
+        reference = held_against(saved, given, truth, say)
     asked = None if rows is None else np.unique(np.array(rows, dtype=np.int64))
     codes_of, n_seen = Codes(saved, given, truth), 0
     kept: list[tuple[NDArray[np.int64], Values, NDArray[np.bool_] | None]] = []
+
+    def explained(
+        numbers: NDArray[np.int64], values: Values, flagged: NDArray[np.bool_] | None
+    ) -> Iterator[Explained]:
+        if uncovered and flagged is not None:
+            left = np.flatnonzero(flagged & ~reasons_of(rules, values).is_covered)
+            numbers, values, flagged = numbers[left], values.take(left), flagged[left]
+        return _explained(saved, numbers, values, reasons_of(rules, values, flagged, reference))
+
     with frames_of(saved, given, wished, truth, say) as (_, frames):
         for frame in frames:
             numbers = np.arange(n_seen + 1, n_seen + frame.n_rows + 1)
             n_seen += frame.n_rows
             codes = codes_of(frame)
-            here = slice(None) if asked is None or codes is not None else np.isin(numbers, asked)
-            values = rules.schema.read(_some(frame, here), rules.used, wished=wished, is_part=True)
-            flagged = None if codes is None else are_outliers(rules, codes)
+            here = slice(None) if asked is None else np.isin(numbers, asked)
+            if not len(numbers[here]):
+                continue
+            some = some_of(frame, here)
+            values = rules.schema.read(some, rules.used, wished=wished, is_part=True)
+            flagged = None if codes is None else are_outliers(rules, codes)[here]
             say(f"reading {frame.source}: {n_seen:,} rows")
-            if asked is None and codes is None:
-                yield from _explained(saved, numbers, values, reasons_of(rules, values))
-            elif len(numbers[here]):
+            if asked is None:
+                yield from explained(numbers, values, flagged)
+            else:
                 kept.append((numbers[here], values, flagged))
     for row in () if asked is None else asked.tolist():
         if not 1 <= row <= n_seen:
             source = given.path.name
             raise StairError(f"{source} has rows 1 to {n_seen}, but row {row} was asked for")
-    if not kept:
-        return
-    say("explaining the rows")
-    numbers = np.concatenate([each for each, _, _ in kept])
-    values = _joined([each for _, each, _ in kept])
-    if truth is None:
-        yield from _explained(saved, numbers, values, reasons_of(rules, values))
-        return
-    flagged = np.concatenate([each for _, _, each in kept if each is not None])
-    chosen = np.ones(len(numbers), np.bool_) if asked is None else np.isin(numbers, asked)
-    if uncovered:
-        found = reasons_of(rules, values)
-        chosen &= flagged & ~found.is_covered
-    some, reference = values.take(chosen), Reference(values, flagged)
-    yield from _explained(
-        saved, numbers[chosen], some, reasons_of(rules, some, flagged[chosen], reference)
-    )
-
-
-def _some(frame: Frame, rows: slice | NDArray[np.bool_]) -> Frame:
-    columns = {name: array[rows] for name, array in frame.columns.items()}
-    return replace(frame, columns=columns, n_rows=len(next(iter(columns.values()))))
-
-
-def _joined(parts: Sequence[Values]) -> Values:
-    """The values of all batches. A field that could not be had in one of them is left out."""
-    names = [name for name in parts[0] if all(name in part for part in parts)]
-    arrays = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    return Values(arrays, sum(part.n_rows for part in parts))
+    for each in kept:
+        yield from explained(*each)
 
 
 def _explained(

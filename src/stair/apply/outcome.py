@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stair.data.frame import Array
 from stair.export.json import Rulebook
+from stair.rules.alone import Reference
 from stair.rules.counted import Counted
 from stair.rules.match import first_covering
 from stair.rules.reasons import reasons_of
@@ -93,18 +94,19 @@ def apply_rules(saved: Rulebook, table: object) -> Outcome:
 def outcome_of(
     saved: Rulebook,
     values: Values,
-    *,
     reasons: bool = False,
     flagged: NDArray[np.bool_] | None = None,
+    reference: Reference | None = None,
 ) -> Outcome:
     """Label rows whose values are known, and say why where `reasons` are asked for. `flagged` are
-    those that somebody else calls outliers."""
+    those that somebody else calls outliers; each of those that no rule covers is held against the
+    `reference`."""
     rules = saved.rules
     matches = rules.matches(values)
     numbers, lifted = matches.numbers, matches.lifted
     words = documents = None
     if reasons:
-        why = reasons_of(rules, values, flagged, matches=matches)
+        why = reasons_of(rules, values, flagged, reference, matches)
         words, documents = _objects(why.words), _objects(why.documents)
     return Outcome(
         rules.labels_of(numbers), numbers + 1, _sums(matches.applies), _sums(lifted),

@@ -326,3 +326,21 @@ def label(name: object) -> str:
 def named(names: Any) -> list[str]:
     """The names of columns as a person gives them, as text: one alone, or several."""
     return [label(name) for name in ([names] if isinstance(names, str) else names)]
+
+
+def appended(first: Array, second: Array) -> Array:
+    """Two parts of a column of a frame as one; a part without any value takes the other's type."""
+    if first.dtype == second.dtype:
+        return np.concatenate([first, second])
+    if "M" in (first.dtype.kind, second.dtype.kind):  # the other one is empty, or was refused
+        never = np.datetime64("NaT", "us")
+        times = [a if a.dtype.kind == "M" else np.full(len(a), never) for a in (first, second)]
+        return np.concatenate(times)
+    listed = [None if v is None or v != v else v for a in (first, second) for v in a.tolist()]
+    if all(v is None or (type(v) in (int, float)) for v in listed):
+        if all(v is None or float(v).is_integer() for v in listed):
+            return exact_numbers(listed)
+        return np.array([np.nan if v is None else float(v) for v in listed])
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array

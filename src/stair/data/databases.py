@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from stair.data.arrays import arrow_columns, described, from_array, from_values
-from stair.data.frame import EPOCH_UNIT, Array, Loaded, Opened, Parts, unique_names
+from stair.data.frame import EPOCH_UNIT, Array, Loaded, Opened, Parts, Value, unique_names
 from stair.data.packages import (
     NO_EXTENSIONS,
     Foreign,
@@ -29,6 +28,7 @@ from stair.data.packages import (
     reason,
 )
 from stair.data.values import dated, join_pieces, typed
+from stair.data.witnesses import typed_batches
 from stair.data.zones import UTC, known_zone, was_in, zone_of
 from stair.errors import StairError, did_you_mean, folded, option
 
@@ -118,6 +118,7 @@ def parquet_file(path: Path) -> Foreign:
 
 
 BATCH_BYTES: Final = 32 << 20
+MOST_VALUES: Final = 1_000_000  # of Python's, in a batch
 
 
 def parquet_batches(
@@ -505,20 +506,26 @@ def _open_sqlite(
     names = [column[0] for column in cursor.description]
     known, _ = unique_names(names)
 
-    def load(places: list[int]) -> list[Loaded]:
-        rows: Iterable[object] = cursor
-        are_texts = [known[i] in texts for i in places]
+    def blocks(places: list[int], at_once: int) -> Iterator[list[Sequence[Value]]]:
+        asked = statement
         if query is None and len(places) < len(names):
-            wanted = ", ".join(quoted(names[i]) for i in places)
-            rows = con.execute(f"SELECT {wanted} FROM {quoted(chosen)}")
+            asked = f"SELECT {', '.join(quoted(names[i]) for i in places)} FROM {quoted(chosen)}"
             places = list(range(len(places)))
-        lists: list[list[object]] = [[] for _ in places]
-        iterator = iter(rows)
-        while block := list(islice(iterator, 10_000)):
+        rows = con.execute(asked)
+        while block := rows.fetchmany(at_once):
             columns = list(zip(*block, strict=True))
-            for values, i in zip(lists, places, strict=True):
-                values.extend(columns[i])
-        loaded = zip(map(from_values, lists), are_texts, strict=True)
-        return [dated(column, is_text) for column, is_text in loaded]
+            yield [columns[i] for i in places]
 
-    return Opened(names, load, lambda: iter(con.execute(statement)), empty=empty)
+    def load(places: list[int]) -> list[Loaded]:
+        lists: list[list[Value]] = [[] for _ in places]
+        for columns in blocks(places, 10_000):
+            for values, more in zip(lists, columns, strict=True):
+                values.extend(more)
+        loaded = zip(map(from_values, lists), places, strict=True)
+        return [dated(column, known[i] in texts) for column, i in loaded]
+
+    def batches(places: list[int], at_once: int) -> Parts:
+        fewer = max(1, min(at_once, MOST_VALUES // len(names)))
+        return typed_batches(partial(blocks, places, fewer), [known[i] in texts for i in places])
+
+    return Opened(names, load, lambda: iter(con.execute(statement)), empty=empty, batches=batches)

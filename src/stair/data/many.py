@@ -5,18 +5,20 @@ Many files are read one after the other, in the order of their names, as if they
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from stair.data import reading
 from stair.data.frame import Array, Frame, Source
-from stair.data.reading import DATABASES, JSON_LINES, TEXT, ending_of
+from stair.data.reading import DATABASES, JSON_LINES, TEXT, Batches, ending_of
 from stair.data.stream import check_same, found_files
 from stair.data.values import Piece, join_pieces, whole_numbers
+from stair.data.witnesses import few_of
 from stair.errors import StairError, folded, option
 from stair.progress import Words
 
@@ -70,6 +72,99 @@ def read(
         frames[0], columns=joined, n_rows=n_rows, source=os.fspath(source), notes=tuple(notes),
         types=types,
     )  # fmt: skip
+
+
+@contextlib.contextmanager
+def reading_in_batches(
+    source: Source,
+    wanted: Callable[[Sequence[str]], Collection[str]],
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    texts: Collection[str] = (),
+    at_once: int | None = None,
+) -> Iterator[Batches]:
+    """Read a file, all files of a folder, or all that a pattern means, some rows at a time; each
+    column as what all of its values are. Of the names of its columns `wanted` says which."""
+    files = _files(source, table, query)
+    if files is None or len(files) == 1:
+        place = source if files is None else files[0]
+        with reading.reading_in_batches(
+            place, wanted, table=table, query=query, texts=texts, at_once=at_once
+        ) as found:
+            yield found
+        return
+    names = reading.column_names(files[0])
+    chosen = set(wanted(names))
+    known = [_look_at(files, k, names, chosen, texts, at_once) for k in range(len(files))]
+    pieces = {name: [each.pieces[name] for each in known] for name in known[0].pieces}
+    again = {name for name, each in pieces.items() if _joined(each) is None}
+    if again and ending_of(files[0]) not in TEXT | JSON_LINES:
+        name = next(name for name in pieces if name in again)
+        raise _unlike(name, files, pieces[name])
+
+    def frames() -> Iterator[Frame]:
+        for file in files:
+            with reading.reading_in_batches(
+                file, lambda _: chosen, texts=[*texts, *again], at_once=at_once
+            ) as found:
+                for frame in found.frames:
+                    yield _as_all(frame, pieces, again, os.fspath(source))
+
+    n_rows = [each.n_rows for each in known]
+    yield Batches(names, sum(n_rows), frames())
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What is known of one of several files: few values of each column, and how many rows."""
+
+    pieces: dict[str, Piece]
+    n_rows: int
+
+
+def _look_at(
+    files: Sequence[Path],
+    place: int,
+    names: Sequence[str],
+    chosen: Collection[str],
+    texts: Collection[str],
+    at_once: int | None,
+) -> _Looked:
+    few: dict[str, Array] = {}
+    types: dict[str, str] = {}
+    n_rows = 0
+    with reading.reading_in_batches(
+        files[place], lambda _: chosen, texts=texts, at_once=at_once
+    ) as found:
+        first, last = dict.fromkeys(names, ""), dict.fromkeys(found.names, "")
+        check_same([(files[0].name, first), (files[place].name, last)])
+        for frame in found.frames:
+            n_rows += frame.n_rows
+            types |= frame.types
+            for name, array in frame.columns.items():
+                own = few_of(array)
+                few[name] = few_of(np.concatenate([few[name], own])) if name in few else own
+    return _Looked({name: _piece(few[name], types.get(name, "")) for name in few}, n_rows)
+
+
+def _as_all(
+    frame: Frame, pieces: Mapping[str, Sequence[Piece]], again: Collection[str], source: str
+) -> Frame:
+    """Rows of one file as they are among those of all."""
+    columns, types = dict(frame.columns), dict(frame.types)
+    for name, array in frame.columns.items():
+        if name in again:
+            columns[name] = array.astype(object)
+            types.pop(name, None)
+            continue
+        joined = _joined([_piece(array, frame.types.get(name, "")), *pieces[name]])
+        assert joined is not None  # as the files do, their parts agree
+        columns[name] = joined[0][: frame.n_rows]
+        types.pop(name, None)
+        if joined[1]:
+            types[name] = joined[1]
+    return replace(frame, columns=columns, types=types, source=source)
 
 
 def column_names(

@@ -315,6 +315,12 @@ def moment(text: str) -> np.datetime64 | None:
         return None
 
 
+def offset_of(text: str) -> str | None:
+    """The offset from UTC that an ISO text has at its end."""
+    match = _DATE.fullmatch(text)
+    return None if match is None else match[1]
+
+
 def dated(column: Loaded, is_text: bool) -> Loaded:
     """Times where a column of text holds nothing else, unless it is known to be text: JSON and
     SQLite have no type for them."""

@@ -23,7 +23,7 @@ from stair.learn.method import Certificate
 from stair.learn.validation import Check
 from stair.learn.wishes import Outcome
 from stair.rules.agreement import Score, Scores, predicted_labels, score_on
-from stair.rules.alone import Reference
+from stair.rules.alone import Reference, reference_of
 from stair.rules.counted import Rest, RuleEvidence, Weighed
 from stair.rules.groups import Groups
 from stair.rules.objective import reaches
@@ -189,7 +189,8 @@ class Findings:
         else:
             chosen = self._places(np.atleast_1d(rows))
         if self._reference is None:
-            object.__setattr__(self, "_reference", Reference(self._values, self._outliers))
+            found = reference_of(self.fields, self._values, self._outliers, self._rows)
+            object.__setattr__(self, "_reference", found)
         values = self._values.take(chosen)
         return self.rules.reasons(values, self._outliers[chosen], among=self._reference)
 

@@ -19,12 +19,13 @@ from stair.learn.distill.cells import Cells, cells_of
 from stair.learn.distill.clock import Clock
 from stair.learn.distill.cover import Problem
 from stair.learn.distill.equal import distinct_rows
-from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
+from stair.learn.distill.plan import EFFORTS, Chosen, Effort, shortest_set
 from stair.learn.distill.polish import clauses_of
 from stair.learn.grow import grow, leaves_of
 from stair.learn.method import Certificate
 from stair.learn.table import Table, encode
 from stair.progress import Progress, quiet
+from stair.rules.objective import least_outliers
 from stair.rules.rule_set import Leaf, Rule, RuleSet
 from stair.rules.schema import Schema, Values
 

@@ -1,8 +1,9 @@
-"""A flagged row that no rule covers, by itself: the shortest rule that is true of it and of as few
-inliers as possible."""
+"""A flagged row that no rule covers, by itself: a short rule that is true of it and sets it apart
+from inliers, of as many other flagged rows as possible."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -23,17 +24,21 @@ from stair.rules.clauses import (
     clause_in_words,
     side_by_side,
 )
+from stair.rules.drawn import Drawn, drawn_from
+from stair.rules.objective import least_outliers
 from stair.rules.schema import Field, Values
 from stair.rules.usual import RARE, as_floats
 
 MOST_ATTRIBUTES: Final = 3
 LOOKED_AT: Final = 6  # the attributes in which a row is most unusual
-COMMON: Final = 0.2  # an attribute that so many inliers share says nothing of one row
-# Values that are common each are rare together by chance alone. They set a row apart where so many
-# inliers at least were to be expected with all of them, and a fourth of these at most are there.
-EXPECTED: Final = 8.0
-FEWER: Final = 4
-WORTH: Final = 0.001  # of inliers: an attribute more must be worth its while
+SHARED: Final = 4  # and others whose values are more frequent among flagged rows
+COMMON: Final = 0.5  # an attribute that so many inliers share says nothing of one row
+# What is counted besides of inliers for so many attributes: of three that were chosen among many it
+# says little that no inlier happens to have all of them.
+DOUBT: Final = (1, 2, 4)
+NEARLY: Final = 0.9  # of the best purity: as good, where it is shorter or of more flagged rows
+CHANCE: Final = 0.01  # that nothing else than chance sets a row apart
+FEWER: Final = 4  # so many times fewer inliers, or more flagged rows, than chance would leave
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +50,17 @@ class Own:
     inliers: int
     of_inliers: int
     is_apart: bool  # whether it tells the row apart from inliers, by more than chance
+    of_flagged: int = 0
+    is_drawn: bool = False  # whether these are some of all rows, drawn at random
 
     def in_words(self) -> str:
         """True of how many rows."""
         flagged = f"{self.flagged:,} flagged row{'s' * (self.flagged != 1)}"
-        if not self.inliers:
-            return f"true of {flagged} and no other"
         inliers = f"{self.inliers:,} inlier{'s' * (self.inliers != 1)}"
-        return f"true of {flagged} and {inliers}"
+        if self.is_drawn:
+            of = f"{self.of_flagged:,} and {self.of_inliers:,} that were looked at"
+            return f"true of {flagged} and {inliers}, of {of}"
+        return f"true of {flagged} and {inliers if self.inliers else 'no other'}"
 
     def __str__(self) -> str:
         return " and ".join(side_by_side([*map(clause_in_words, self.clauses)]))
@@ -64,141 +72,252 @@ class Reference:
 
     values: Values
     is_flagged: NDArray[np.bool_]
+    is_drawn: bool = False
     _columns: dict[str, _Column] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, drawn: Drawn) -> Reference:
+        values = Values({}, 0) if drawn.values is None else drawn.values
+        return cls(values, drawn.is_flagged, not drawn.is_whole)
+
+    @property
+    def n_flagged(self) -> int:
+        return int(np.count_nonzero(self.is_flagged))
 
     @property
     def n_inliers(self) -> int:
-        return int(len(self.is_flagged) - np.count_nonzero(self.is_flagged))
+        return len(self.is_flagged) - self.n_flagged
 
-    def column(self, each: Field) -> _Column:
-        if each.name not in self._columns:
-            has_names = each.kind in ("category", "text")
-            self._columns[each.name] = _Column(self.values[each.name], ~self.is_flagged, has_names)
-        return self._columns[each.name]
+    @property
+    def least(self) -> int:
+        """Of fewer flagged rows no rule would be made, so fewer rows share nothing worth a name."""
+        return least_outliers(None, self.n_flagged)
 
     def own(self, fields: Sequence[Field], values: Values, row: int) -> Own:
-        """The shortest rule for one row, by its most unusual fields in order: of those that cover
-        fewest inliers the shortest, where one attribute more is worth its while."""
-        singles = [
-            found
-            for each in fields[:LOOKED_AT]
-            if each.name in self.values
-            and (found := self._single(each, values[each.name][row])) is not None
-            and found.clause.covers(values[each.name][row : row + 1])[0]
-        ]
-        singles = [single for single in singles if single.n <= COMMON * self.n_inliers]
-        best: tuple[int, tuple[_Single, ...]] | None = None
-        for size in range(1, MOST_ATTRIBUTES + 1):
-            shorter = None if best is None else best[0]
-            for chosen in combinations(singles, size):
-                n = self._covered(chosen)
-                is_worth = shorter is None or 2 * n <= shorter
-                if is_worth and (best is None or n < best[0]):
-                    best = n, chosen
-            if best is not None and best[0] <= WORTH * self.n_inliers:
+        """The rule of one row, by its fields, the most unusual ones first.
+
+        Of the rules that set it apart by more than chance it is the purest, and of those that are
+        nearly as pure the shortest, true of most flagged rows. A name that hardly any row has is
+        taken where nothing else sets the row apart.
+        """
+        singles = self._singles(fields, values, row)
+        if not singles:
+            return Own((), 0, self.n_inliers, self.n_inliers, False, self.n_flagged, self.is_drawn)
+        rules = self._rules(singles)
+        for is_thin in (False, True):
+            some = [r for r in rules if is_thin or not any(singles[k].is_thin for k in r.chosen)]
+            apart = [rule for rule in some if self._is_apart(rule, singles, len(rules))]
+            if apart:
+                return self._own(_best(apart), singles, is_apart=True)
+        plain = [r for r in rules if not any(singles[k].is_thin for k in r.chosen)]
+        return self._own(_best(plain or rules), singles, is_apart=False)
+
+    def _own(self, rule: _Tried, singles: Sequence[_Single], is_apart: bool) -> Own:
+        clauses = tuple(singles[k].clause for k in rule.chosen)
+        return Own(clauses, rule.flagged, rule.inliers, self.n_inliers, is_apart, self.n_flagged,
+                   self.is_drawn)  # fmt: skip
+
+    def _singles(self, fields: Sequence[Field], values: Values, row: int) -> list[_Single]:
+        """What single attributes say: those in which the row is most unusual, and those of the
+        others that more flagged rows share."""
+        unusual: list[_Single] = []
+        shared: list[tuple[float, int, _Single]] = []
+        for place, each in enumerate(fields):
+            if each.name not in self.values or each.name not in values:
+                continue
+            value = values[each.name][row]
+            found = self._column(each).single(each, value, self.least)
+            if found is None or found.inliers > COMMON * self.n_inliers:
+                continue
+            if not found.clause.covers(values[each.name][row : row + 1])[0]:
+                continue
+            if len(unusual) < LOOKED_AT:
+                unusual.append(found)
+            elif each.kind != "time" and not found.is_thin:
+                lift = found.flagged / (found.inliers + 1)
+                shared.append((-lift, place, found))
+        return [*unusual, *(found for _, _, found in sorted(shared, key=lambda s: s[:2])[:SHARED])]
+
+    def _rules(self, singles: Sequence[_Single]) -> list[_Tried]:
+        """All of at most three attributes, with the rows that they are true of."""
+        sides = [self._bits(singles, side) for side in (self.is_flagged, ~self.is_flagged)]
+        found = []
+        for size in range(1, min(MOST_ATTRIBUTES, len(singles)) + 1):
+            owners = [single.owner for single in singles]
+            sets = combinations(range(len(singles)), size)
+            chosen = np.array([c for c in sets if len({owners[k] for k in c}) == size])
+            if not len(chosen):
                 break
-        if best is None:
-            return Own((), 0, self.n_inliers, self.n_inliers, is_apart=False)
-        clauses = tuple(single.clause for single in best[1])
-        flagged, inliers = (
-            self._met(clauses, np.flatnonzero(which))
-            for which in (self.is_flagged, ~self.is_flagged)
-        )
-        is_apart = self._is_apart(best[1], inliers)
-        return Own(clauses, flagged, inliers, self.n_inliers, is_apart)
+            counts = []
+            for bits in sides:
+                both = bits[chosen[:, 0]]
+                for column in chosen.T[1:]:
+                    both = both & bits[column]
+                counts.append(np.bitwise_count(both).sum(axis=1, dtype=np.int64).tolist())
+            found += [_Tried(tuple(c), *n) for c, *n in zip(chosen.tolist(), *counts, strict=True)]
+        return found
 
-    def _is_apart(self, chosen: tuple[_Single, ...], inliers: int) -> bool:
-        n = max(self.n_inliers, 1)
-        if any(single.n <= RARE * n for single in chosen):
-            return inliers <= RARE * n
-        expected = n * float(np.prod([single.n / n for single in chosen]))
-        return len(chosen) > 1 and expected >= EXPECTED and FEWER * inliers <= expected
+    def _bits(self, singles: Sequence[_Single], side: NDArray[np.bool_]) -> NDArray[np.uint64]:
+        """Which rows of one side meet each clause."""
+        met = np.zeros((len(singles), -(-int(np.count_nonzero(side)) // 64) * 64), np.bool_)
+        for row, single in zip(met, singles, strict=True):
+            clause = single.clause
+            found = self._columns[clause.feature].covered(clause, self.values[clause.feature])
+            row[: np.count_nonzero(side)] = found[side]
+        bits: NDArray[np.uint64] = np.packbits(met, axis=1).view(np.uint64)
+        return bits
 
-    def _met(self, clauses: Sequence[Clause], rows: NDArray[np.intp]) -> int:
-        """How many of these rows meet all clauses."""
-        for clause in clauses:
-            rows = rows[clause.covers(self.values[clause.feature][rows])]
-        return len(rows)
+    def _is_apart(self, rule: _Tried, singles: Sequence[_Single], n_tried: int) -> bool:
+        """Whether so few inliers, or so many flagged rows, are more than chance."""
+        n, m = max(self.n_inliers, 1), rule.inliers
+        shares = [singles[k].inliers / n for k in rule.chosen]
+        if min(shares) <= RARE and m <= RARE * n:
+            return True
+        expected = n * math.prod(shares)
+        if len(shares) > 1 and FEWER * m <= expected and n_tried * _chance(m, expected) <= CHANCE:
+            return True
+        others = rule.flagged - 1
+        expected = (m + 1) / (n + 1) * max(self.n_flagged - 1, 0)
+        is_shared = rule.flagged >= self.least and others >= FEWER * expected
+        return is_shared and n_tried * _chance(others, expected) <= CHANCE
 
-    def _single(self, each: Field, value: Value) -> _Single | None:
-        """What one attribute says of a value, so that it covers few inliers."""
-        column = self.column(each)
-        if each.kind == "text":
-            return column.named(Among(each.name, (), missing=True), None) if value is None else None
-        if each.kind == "category":
-            of = each.source if each.part in NETWORKS else ""
-            if value is None:
-                return column.named(Among(each.name, (), missing=True, of=of), None)
-            return column.named(Among(each.name, (value,), of=of), value)
-        return column.bounded(each, value)
-
-    def _covered(self, chosen: tuple[_Single, ...]) -> int:
-        """The inliers that meet all of these clauses."""
-        fewest = min(chosen, key=lambda single: single.n)
-        if len(chosen) == 1:
-            return fewest.n
-        rows = fewest.rows()
-        for single in chosen:
-            if single is not fewest:
-                rows = rows[single.clause.covers(self.values[single.clause.feature][rows])]
-        return len(rows)
+    def _column(self, each: Field) -> _Column:
+        if each.name not in self._columns:
+            has_names = each.kind in ("category", "text")
+            self._columns[each.name] = _Column(
+                self.values[each.name], self.is_flagged, has_names, self.least
+            )
+        return self._columns[each.name]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def reference_of(
+    fields: Sequence[Field],
+    values: Values,
+    is_flagged: NDArray[np.bool_],
+    numbers: Array | None = None,
+) -> Reference:
+    """All of these rows, or so many of them as are drawn where they are many."""
+    return Reference.of(drawn_from(fields, values, is_flagged, numbers))
+
+
+def _chance(n: int, expected: float) -> float:
+    """That chance leaves as many as n or still further from what is to be expected: at most this,
+    by Chernoff's bound of a Poisson distribution."""
+    far = expected - n + (n * math.log(n / expected) if n and expected else 0.0)
+    return math.exp(-far)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A rule of some attributes, and of how many flagged rows and inliers it is true."""
+
+    chosen: tuple[int, ...]
+    flagged: int
+    inliers: int
+
+    @property
+    def purity(self) -> float:
+        return self.flagged / max(self.flagged + self.inliers + DOUBT[len(self.chosen) - 1], 1)
+
+
+def _best(rules: Sequence[_Tried]) -> _Tried:
+    enough = NEARLY * max(rule.purity for rule in rules)
+    good = [rule for rule in rules if rule.purity >= enough]
+    return min(good, key=lambda r: (len(r.chosen), -r.flagged, r.inliers, r.chosen))
+
+
+@dataclass(frozen=True, slots=True)
 class _Single:
-    """A clause, and the inliers that meet it."""
+    """A clause, and the rows that meet it."""
 
     clause: Clause
-    n: int
-    order: NDArray[np.intp]  # inliers by value
-    start: int
-
-    def rows(self) -> NDArray[np.intp]:
-        return self.order[self.start : self.start + self.n]
+    owner: str  # the column of an address and of its networks is one
+    flagged: int
+    inliers: int
+    is_thin: bool = False  # a name that hardly any row has
 
 
 class _Column:
-    """The inliers in the order of their values, those without one at the end."""
+    """The values of one attribute in order, of inliers and of flagged rows, those without one at
+    the end."""
 
-    def __init__(self, array: Array, is_inlier: NDArray[np.bool_], has_names: bool) -> None:
-        inliers = np.flatnonzero(is_inlier)
+    def __init__(
+        self, array: Array, is_flagged: NDArray[np.bool_], has_names: bool, least: int
+    ) -> None:
         self._place: dict[Value, int] = {}
+        self._codes: NDArray[np.intp] | None = None
+        self._is_nearly_unique = False
         if has_names:
-            listed = array[inliers].tolist()
-            keys = [self._place.setdefault(v, len(self._place)) for v in listed]
-            codes = np.array(keys, dtype=np.float64)
+            listed = array.tolist()
+            keys = [
+                -1 if v is None else self._place.setdefault(v, len(self._place)) for v in listed
+            ]
+            self._codes = np.array(keys, dtype=np.intp)
+            known = self._codes[self._codes >= 0]
+            sizes = np.bincount(known)
+            self._is_nearly_unique = 2 * int(sizes[sizes < least].sum()) > len(known)
+            codes = np.where(self._codes < 0, np.nan, self._codes)
         else:
-            codes = as_floats(array[inliers])
-        self._order = inliers[np.argsort(codes, kind="stable")]
-        self._sorted = np.sort(codes)
-        self._n = int(np.count_nonzero(~np.isnan(codes)))
+            codes = as_floats(array)
+        self._sides = [np.sort(codes[is_flagged]), np.sort(codes[~is_flagged])]
+        self._known = [int(np.count_nonzero(~np.isnan(side))) for side in self._sides]
 
-    def named(self, clause: Clause, value: Value) -> _Single:
-        code = float(self._place.get(value, -1))
-        start = int(np.searchsorted(self._sorted, code))
-        stop = int(np.searchsorted(self._sorted, code, "right"))
-        return _Single(clause, stop - start, self._order, start)
+    def covered(self, clause: Clause, array: Array) -> NDArray[np.bool_]:
+        """Which rows meet a clause."""
+        if self._codes is None:
+            return clause.covers(array)
+        assert isinstance(clause, Among)
+        wanted = self._place.get(clause.values[0], -2) if clause.values else -1
+        return np.asarray(self._codes == wanted)
 
-    def bounded(self, each: Field, value: Value) -> _Single:
+    def single(self, each: Field, value: Value, least: int) -> _Single | None:
+        """What the attribute says of a value, so that it covers few inliers."""
+        of = each.source if each.part in NETWORKS else ""
+        owner = of or each.name
+        if each.kind in ("category", "text") and value is None:
+            return self._missing(Among(each.name, (), missing=True, of=of), owner)
+        if each.kind == "text" or (each.kind == "category" and self._is_nearly_unique):
+            return None
+        if each.kind == "category":
+            code = float(self._place.get(value, -1))
+            counts = self._between(code, code)
+            return _Single(Among(each.name, (value,), of=of), owner, *counts, sum(counts) < least)
+        return self._bounded(each, value, least)
+
+    def _missing(self, clause: Clause, owner: str) -> _Single:
+        flagged, inliers = (len(s) - n for s, n in zip(self._sides, self._known, strict=True))
+        return _Single(clause, owner, flagged, inliers)
+
+    def _between(self, low: float, high: float) -> tuple[int, int]:
+        """How many have a value from one to the other, both included."""
+        flagged, inliers = (
+            int(np.searchsorted(side[:n], high, "right") - np.searchsorted(side[:n], low))
+            for side, n in zip(self._sides, self._known, strict=True)
+        )
+        return flagged, inliers
+
+    def _bounded(self, each: Field, value: Value, least: int) -> _Single:
         """On the side on which fewer inliers are; the bound is between the value and the next."""
         is_time = each.kind == "time"
         x = float(as_floats(np.array([value]))[0])
         if np.isnan(x):
             if is_time:
-                clause: Clause = Period(each.name, END, END, True)
-            else:
-                clause = Interval(each.name, np.inf, np.inf, True, each.is_whole)
-            return _Single(clause, len(self._sorted) - self._n, self._order, self._n)
-        known = self._sorted[: self._n]
+                return self._missing(Period(each.name, END, END, True), each.name)
+            nothing = Interval(each.name, np.inf, np.inf, True, each.is_whole)
+            return self._missing(nothing, each.name)
+        n = self._known[1]
+        known = self._sides[1][:n]
         below, upto = int(np.searchsorted(known, x)), int(np.searchsorted(known, x, "right"))
-        if upto - below > 0 and each.is_whole and upto - below < min(self._n - below, upto) / 2:
-            exactly = Interval(each.name, x - 1, x, whole=True)
-            return _Single(exactly, upto - below, self._order, below)
-        if self._n - below <= upto:  # as few above as below
+        if each.is_whole and 0 < upto - below < min(n - below, upto) / 2:
+            counts = self._between(x, x)
+            if sum(counts) >= least:
+                return _Single(Interval(each.name, x - 1, x, whole=True), each.name, *counts)
+        if n - below <= upto:  # as few above as below
             low = _bound(float(known[below - 1]), x, is_time) if below else -np.inf
-            return _Single(_beyond(each, low, np.inf), self._n - below, self._order, below)
-        high = _bound(x, float(known[upto]), is_time) if upto < self._n else np.inf
-        return _Single(_beyond(each, -np.inf, high), upto, self._order, 0)
+            counts = self._between(np.nextafter(low, np.inf), np.inf)
+            return _Single(_beyond(each, low, np.inf), each.name, *counts)
+        high = _bound(x, float(known[upto]), is_time) if upto < n else np.inf
+        return _Single(_beyond(each, -np.inf, high), each.name, *self._between(-np.inf, high))
 
 
 def _bound(low: float, high: float, is_time: bool) -> float:

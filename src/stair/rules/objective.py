@@ -20,6 +20,17 @@ TABLE_PER_ROW: Final = 16
 # A gain this small, relative to n·log2(n), is rounding and not a gain.
 ROUNDING: Final = 2.0**-48
 
+# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
+# or a tenth of them where there are few.
+MIN_OUTLIERS: Final = 5
+
+
+def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
+    """The least number of outliers for a rule, where none was asked for."""
+    if min_outliers is not None:
+        return min_outliers
+    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
+
 
 def log_table(total: int, n_rows: int | None = None) -> NDArray[np.float64] | None:
     """k·log2(k) for k = 0 … total, or None where the table would be too large for so few rows.

@@ -117,12 +117,15 @@ class Reason:
 
 def own_to_dict(own: Own) -> dict[str, object]:
     """What sets a row apart, as JSON has it."""
-    return {
+    found: dict[str, object] = {
         "clauses": [str(clause) for clause in own.clauses],
         "flagged": own.flagged,
         "inliers": own.inliers,
         "apart": own.is_apart,
     }
+    if own.is_drawn:
+        found["drawn"] = {"flagged": own.of_flagged, "inliers": own.of_inliers}
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +273,13 @@ class Reasons(Sequence[Reason]):
         order[np.take_along_axis(scores, order, axis=1) == -np.inf] = -1
         return order
 
+    def fields_by_surprise(self, place: int) -> list[Field]:
+        """All but times, those first in which one of the rows that are told of is most unusual."""
+        first = [self._fields[k] for k in self.order[place].tolist() if k >= 0]
+        names = {each.name for each in first}
+        others = (f for f in self.rules.schema.fields if f.name not in names)
+        return [*first, *(f for f in others if f.kind != "time")]
+
     def _surprise(self, each: Field, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         assert self.rules.usual is not None
         array = self.values[each.name][rows]
@@ -294,7 +304,7 @@ class Reasons(Sequence[Reason]):
         decides = rule is not None and bool(self.is_covered[rows[0]])
         if not decides:
             also = self._also(place, rows, (), 2, "Most")
-            return [self._bare(row, more) for row, more in zip(rows.tolist(), also, strict=True)]
+            return [self._bare(*each) for each in zip(rows.tolist(), place, also, strict=True)]
         assert rule is not None
         columns = [self._clause_in_words(clause, rows) for clause in rule.clauses]
         also = self._also(place, rows, rule.features, NAMED - rule.length)
@@ -305,17 +315,19 @@ class Reasons(Sequence[Reason]):
             f"{head}{'; '.join(parts)}.{more}" for *parts, more in zip(*columns, also, strict=True)
         ]
 
-    def _bare(self, row: int, also: str) -> str:
-        """Of a row that is flagged, and not by a rule."""
+    def _bare(self, row: int, place: np.intp, most: str) -> str:
+        """Of a row that is flagged, and not by a rule; with what is most unusual about it."""
         own = self.owns.get(row)
         kind = "rule for outliers" if self.numbers[row] else "rule"
         start = f"Flagged, and no {kind} covers it."
         if own is None:
-            return f"{start}{also}"
+            return f"{start}{most}"
         if not own.is_apart:
-            return f"{start} Nothing in the table tells it apart from {self.who}.{also}"
+            return f"{start} Nothing in the table tells it apart from {self.who}.{most}"
         parts = [reason(c, _plain(self.values[c.feature][row])) for c in own.clauses]
-        return f"{start} By itself: {' and '.join(parts)} ({own.in_words()})."
+        named = [clause.feature for clause in own.clauses]
+        (also,) = self._also(np.array([place]), np.array([row]), named, NAMED - len(named))
+        return f"{start} By itself: {' and '.join(parts)} ({own.in_words()}).{also}"
 
     def _also(
         self,
@@ -475,11 +487,11 @@ def reasons_of(
     found = Reasons(rules, values, numbers + 1, labels, told, is_covered, lifts)
     if reference is None or flagged is None:
         return found
-    fields, owns = found._fields or list(rules.schema.fields), {}
-    for place, row in enumerate(told.tolist()):
-        if not is_covered[row]:
-            order = found.order[place].tolist() if found._fields else range(len(fields))
-            owns[row] = reference.own([fields[k] for k in order if k >= 0], values, row)
+    owns = {
+        row: reference.own(found.fields_by_surprise(place), values, row)
+        for place, row in enumerate(told.tolist())
+        if not is_covered[row]
+    }
     return replace(found, owns=owns)
 
 

@@ -21,7 +21,7 @@ from stair.data import atomic_write
 from stair.data.frame import Array, Value
 from stair.errors import StairError, folded, no_such_column
 from stair.rules import notebook
-from stair.rules.alone import Reference
+from stair.rules.alone import Reference, reference_of
 from stair.rules.clauses import (
     Among,
     Clause,
@@ -453,7 +453,8 @@ class RuleSet:
                 f"flagged has the shape {is_flagged.shape}; expected one value for each of the "
                 f"{values.n_rows:,} rows"
             )
-        return reasons_of(self, values, is_flagged, among or Reference(values, is_flagged))
+        among = among or reference_of(self.schema.fields, values, is_flagged)
+        return reasons_of(self, values, is_flagged, among)
 
     def _excepted(self, values: Values, matches: Matches, place: int) -> Explanation:
         """Why a row that a rule covers has the default label: an exception covers it."""

@@ -14,11 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.arrays import appended
 from stair.data.frame import Array
+from stair.data.lots import lots_of
 from stair.engines.counting import Block
 from stair.scale.coding import Coder
 from stair.scale.profile import Profile, alike, kind_of
-from stair.scale.raw import Batch, all_missing, appended, as_frame_column
+from stair.scale.raw import Batch, all_missing, as_frame_column
 
 Columns = dict[str, Array]
 
@@ -80,7 +82,7 @@ class Sample:
             if not all_missing(raw):  # else its type says nothing
                 self._is(name, (kind_of(raw), batch.types.get(name, "")))
         self.counts = self.counts + np.bincount(strata, minlength=len(self.counts))
-        keys = _random(self.seed, rows.astype(np.uint64) + np.uint64(first))
+        keys = lots_of(self.seed, rows.astype(np.uint64) + np.uint64(first))
         room = keys <= self._limits()[strata]
         rows, strata, keys = rows[room], strata[room], keys[room]
         both = np.append(self.strata, strata)
@@ -162,14 +164,6 @@ def _shared(counts: NDArray[np.int64], room: int) -> NDArray[np.int64]:
     return shares
 
 
-def _random(seed: int, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number for each place that looks like a random one; no two places have the same."""
-    mixed = places + np.full(1, (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64, np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
 @dataclass(frozen=True, slots=True)
 class Folds:
     """Rows in folds by their places in the data and the seed, as rows are drawn."""
@@ -181,7 +175,7 @@ class Folds:
         """The fold of rows of a part whose first row has this number in the data."""
         if self.number == 1:
             return np.zeros(len(rows), np.int64)
-        return self.of_drawn(_random(self.seed, rows.astype(np.uint64) + np.uint64(first)))
+        return self.of_drawn(lots_of(self.seed, rows.astype(np.uint64) + np.uint64(first)))
 
     def of_drawn(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         """The fold of rows of a sample with that seed."""
@@ -216,7 +210,7 @@ class CodeSample:
             block = Block(
                 [np.concatenate(pair) for pair in both], np.append(self.block.labels, block.labels)
             )
-        drawn = np.argsort(_random(self.seed, places), kind="stable")[: self.most]
+        drawn = np.argsort(lots_of(self.seed, places), kind="stable")[: self.most]
         kept = drawn[np.argsort(places[drawn])]
         self.places = places[kept]
         self.block = Block([codes[kept] for codes in block.codes], block.labels[kept])

@@ -124,21 +124,3 @@ def as_frame_column(raw: Raw, rows: NDArray[np.intp] | slice = slice(None)) -> A
     values[:-1] = raw.values
     found: Array = values[codes]
     return found
-
-
-def appended(first: Array, second: Array) -> Array:
-    """Two parts of a column of a frame as one; a part without any value takes the other's type."""
-    if first.dtype == second.dtype:
-        return np.concatenate([first, second])
-    if "M" in (first.dtype.kind, second.dtype.kind):  # the other one is empty, or was refused
-        never = np.datetime64("NaT", "us")
-        times = [a if a.dtype.kind == "M" else np.full(len(a), never) for a in (first, second)]
-        return np.concatenate(times)
-    listed = [None if v is None or v != v else v for a in (first, second) for v in a.tolist()]
-    if all(v is None or (type(v) in (int, float)) for v in listed):
-        if all(v is None or float(v).is_integer() for v in listed):
-            return exact_numbers(listed)
-        return np.array([np.nan if v is None else float(v) for v in listed])
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array

@@ -19,7 +19,7 @@ from stair.learn.distill.cells import Cells, cells_of
 from stair.learn.distill.clock import Clock
 from stair.learn.distill.cover import Problem, problem_of
 from stair.learn.distill.equal import distinct_rows, one_for_all
-from stair.learn.distill.plan import EFFORTS, Chosen, Effort, least_outliers, shortest_set
+from stair.learn.distill.plan import EFFORTS, Chosen, Effort, shortest_set
 from stair.learn.distill.polish import Reader, clauses_of
 from stair.learn.distill.starts import boxes_of
 from stair.learn.grow import Growth, grow, leaves_of
@@ -28,7 +28,7 @@ from stair.learn.wishes import Outcome, Reach, Wishes
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
 from stair.rules.match import first_covering
-from stair.rules.objective import f1, reaches
+from stair.rules.objective import f1, least_outliers, reaches
 from stair.rules.rule_set import Label, Leaf, Rule, RuleSet
 from stair.rules.schema import Schema
 

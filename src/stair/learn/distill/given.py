@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from stair.learn.distill.cells import cells_of
 from stair.learn.distill.cover import Candidate, Problem, problem_of
 from stair.learn.distill.exact import MOST_ROWS, choose
-from stair.learn.distill.plan import least_outliers
 from stair.learn.distill.select import POWER
+from stair.rules.objective import least_outliers
 
 # Of the programme for an exact choice: few rules, many groups.
 MOST_ENTRIES: Final = 20_000

@@ -38,14 +38,12 @@ from stair.learn.distill.wished import (
     shorten,
     without_soft,
 )
+from stair.rules.objective import least_outliers
 from stair.rules.rule_set import Leaf
 
 Effort: TypeAlias = Literal["fast", "normal"]
 EFFORTS: Final[tuple[str, ...]] = get_args(Effort)
 
-# Rules that one or two rows justify do not hold on new rows. Each must cover this many outliers,
-# or a tenth of them where there are few.
-MIN_OUTLIERS: Final = 5
 # The part of the budget that is spent at the end on the choice among sets as long.
 SETTLE: Final = 0.06
 # Where the bound is below the length by more than this part, so few nodes of an exact search as are
@@ -87,13 +85,6 @@ class Chosen(NamedTuple):
     n_candidates: int = 0
     further: Candidate | None = None  # a rule that would add most to these
     most: int = 0  # where as much as possible was to be explained: no choice explains more
-
-
-def least_outliers(min_outliers: int | None, n_outliers: int) -> int:
-    """The least number of outliers for a rule, where none was asked for."""
-    if min_outliers is not None:
-        return min_outliers
-    return max(1, min(MIN_OUTLIERS, n_outliers // 10))
 
 
 def shortest_set(

@@ -23,6 +23,8 @@ def session() -> Any:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers need stair too
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"  # a start, and no long run
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-java-options '{quick}' pyspark-shell"
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -30,6 +32,9 @@ def session() -> Any:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.ui.showConsoleProgress": "false",
+        # Small data: what Java code would be made and compiled for takes longer than the data.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():

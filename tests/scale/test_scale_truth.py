@@ -127,19 +127,20 @@ def _is_true(found: stair.Summary, frame: pd.DataFrame) -> None:
 
 
 def test_a_kind_below_the_floor_is_named(tmp_path: Path) -> None:
-    """Labels of one kind that have nothing to do with the rows: it has no rules, and what came
-    nearest is named with its score; the others are not harmed. One with four rows has none."""
+    """Rows of one kind are copies of normal ones: it has no rules, and what came nearest is named
+    with its score; the others are not harmed. One with four rows has none."""
     frame = attacks(n_rows=12_000)
     rng = np.random.default_rng(1)
     normal = np.flatnonzero(frame.label == "normal")
     drawn = rng.choice(normal, 204, replace=False)
-    frame.loc[drawn[:200], "label"] = "noise"
     frame.loc[drawn[200:], "label"] = "few"
+    copies = frame.iloc[drawn[:200]].assign(label="noise")
+    frame = pd.concat([frame, copies], ignore_index=True)
     pattern = files(frame, tmp_path / "data")
     found = summarize(pattern, engine="duckdb", sample=2500, min_score=0.9, validate=0, **FAST)
     by_name = {kind.label: kind for kind in found.kinds}
     assert {name for name, kind in by_name.items() if kind.reached} == set(ATTACKS)
-    assert by_name["noise"].nearest_score < 0.9
+    assert 0 < by_name["noise"].nearest_score < 0.9
     assert by_name["few"].nearest == ()
     assert {rule.label for rule in found.rules} == set(ATTACKS)
     _is_true(found, frame)
@@ -180,10 +181,10 @@ def test_the_check_does_not_depend_on_parts_or_workers(tmp_path: Path) -> None:
 def test_rules_for_shuffled_labels_do_not_hold(tmp_path: Path, method: str) -> None:
     """There is nothing to find, so that what is found describes these rows only."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(6000, 3)), columns=list("abc"))
-    frame["label"] = (rng.random(6000) < 0.05).astype(int)
+    frame = pd.DataFrame(rng.normal(size=(2000, 3)), columns=list("abc"))
+    frame["label"] = (rng.random(2000) < 0.05).astype(int)
     found = summarize(
-        files(frame, tmp_path / "data"), engine="duckdb", method=method, sample=1500,
+        files(frame, tmp_path / "data"), engine="duckdb", method=method, sample=700,
         min_score=0.5, **FAST,
     )  # fmt: skip
     assert found.check is not None

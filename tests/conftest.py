@@ -14,10 +14,12 @@ import pytest
 from hypothesis import settings
 
 from browser import browser
+from databases import database, postgres
 from spark_session import spark
 from strategies import examples
 
-__all__ = ["browser", "spark"]  # fixtures, for the tests of pages and of Spark
+# Fixtures, for the tests of pages, of databases and of Spark.
+__all__ = ["browser", "database", "postgres", "spark"]
 
 # A shell that starts something in the background has it ignore Ctrl-C, and so would every command
 # that the tests start and end that way: they waited for their time limits, and failed.

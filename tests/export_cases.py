@@ -101,7 +101,7 @@ def cases(
         names[5]: column([1.0, 2.0, 3.5, math.nan], np.float64),
     }
     fields = [
-        Field(names[0], "number", names[0]),
+        Field(names[0], "number", names[0], marked=draw(st.sampled_from([0.0, 0.01]))),
         Field(names[1], "category", names[1]),
         Field(names[2], "time", names[2]),
         Field(names[3], "text", names[3]),

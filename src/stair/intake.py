@@ -133,6 +133,7 @@ def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress
     rows = np.flatnonzero(verdict.codes >= 0)
     schema = Schema(fields, tuple(frame.columns))
     values = read_to_learn(schema, told)
+    schema = schema.marked_by(values)
     marks = notes_on_marks(fields, told)
     said = {unread_in_words(source, "number", n) for source, n in values.unread.items()}
     types = told.types

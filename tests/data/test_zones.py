@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
@@ -13,7 +12,6 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 from zoneinfo._zoneinfo import ZoneInfo as PlainZone  # which shows when clocks change
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -24,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stair
+from databases import Database
 from stair.data import from_object, read
 from stair.data.conversion import WEEKDAYS, part_of, parts_that_change
 from stair.data.zones import SEVERAL, known_zone, local_times, was_in, zone_named, zone_of
@@ -404,57 +403,15 @@ def here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @pytest.mark.parametrize("zone", EVERY_ZONE)
-def test_sql_in_duckdb_is_of_the_zone_of_the_rules(here: str, zone: str) -> None:
-    """Whatever zone the process and the session have, and whether the column has a zone or not:
-    absolute times compare moments, hours and weekdays are those of the rules' zone."""
+def test_sql_is_of_the_zone_of_the_rules(database: Database, here: str, zone: str) -> None:
+    """Whatever zone the process and the session have: absolute times compare moments, hours and
+    weekdays are those of the rules' zone."""
+    database.con.execute(f"SET TimeZone = '{here}'")
     moments = _moments()
-    for declared in ("TIMESTAMPTZ", "TIMESTAMP"):
-        rows = [None if m is None else m.replace(tzinfo=None) for m in moments]
-        with duckdb.connect() as con:
-            con.execute("CREATE TABLE data (place INTEGER, t TIMESTAMP)")
-            con.executemany("INSERT INTO data VALUES (?, ?)", list(enumerate(rows)))
-            if declared == "TIMESTAMPTZ":
-                con.execute("ALTER TABLE data ALTER t TYPE TIMESTAMPTZ USING t AT TIME ZONE 'UTC'")
-            con.execute(f"SET TimeZone = '{here}'")
-            for clause in _clauses():
-                rules = _rules(clause, zone)
-                query = to_sql(rules, "data", "duckdb").rstrip().rstrip(";")
-                found = con.execute(f"SELECT stair_label FROM ({query}) ORDER BY place").fetchall()
-                expected = rules.predict({"t": moments})
-                assert [f[0] for f in found] == expected.tolist(), clause
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Any]:
-    dsn = os.environ.get("STAIR_TEST_POSTGRES")
-    if dsn is None:
-        if "postgres" in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
-            pytest.fail("PostgreSQL is required, but STAIR_TEST_POSTGRES names no server")
-        pytest.skip("STAIR_TEST_POSTGRES names no PostgreSQL server")
-    import psycopg
-
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.mark.parametrize("zone", EVERY_ZONE)
-def test_sql_in_postgres_is_of_the_zone_of_the_rules(postgres: Any, here: str, zone: str) -> None:
-    moments = _moments()
-    postgres.execute(f"SET TimeZone = '{here}'")
-    for declared in ("timestamptz", "timestamp"):
-        postgres.execute("DROP TABLE IF EXISTS stair_zones")
-        postgres.execute(f"CREATE TEMP TABLE stair_zones (place integer, t {declared})")
-        aware = declared == "timestamptz"
-        rows = [m if m is None or aware else m.replace(tzinfo=None) for m in moments]
-        with postgres.cursor() as cursor:
-            cursor.executemany("INSERT INTO stair_zones VALUES (%s, %s)", list(enumerate(rows)))
-        for clause in _clauses():
-            rules = _rules(clause, zone)
-            query = to_sql(rules, "stair_zones", "postgres").rstrip().rstrip(";")
-            found = postgres.execute(
-                f"SELECT stair_label FROM ({query}) AS q ORDER BY place"
-            ).fetchall()
-            assert [f[0] for f in found] == rules.predict({"t": moments}).tolist(), clause
+    database.fill("t", "timestamptz", moments)
+    for clause in _clauses():
+        rules = _rules(clause, zone)
+        assert database.labels(rules) == rules.predict({"t": moments}).tolist(), clause
 
 
 @pytest.mark.parametrize("zone", ["+05:30", "-03:30", "UTC"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -15,12 +15,13 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
+from databases import Database
 from export_cases import FEW, LOTS, NAMES, SHORT_NAMES, SOME, Case, cases
 from stair import LocalStair, StairError, summarize
 from stair.data.conversion import WEEKDAYS
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.export.masks import has_exceptions
-from stair.rules.clauses import Among, Interval, Mentions
+from stair.rules.clauses import Among, Clause, Interval, Mentions
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from target_trials import try_spark
@@ -114,20 +115,6 @@ def test_sql_in_sqlite_selects_what_the_rules_select(case: Case) -> None:
 
     _check(case, "sqlite", ask)
     con.close()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Any]:
-    """A connection to the server that STAIR_TEST_POSTGRES names; .ci/run starts one."""
-    dsn = os.environ.get("STAIR_TEST_POSTGRES")
-    if dsn is None:
-        if "postgres" in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
-            pytest.fail("PostgreSQL is required, but STAIR_TEST_POSTGRES names no server")
-        pytest.skip("STAIR_TEST_POSTGRES names no PostgreSQL server")
-    import psycopg
-
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        yield connection
 
 
 @LOTS
@@ -251,6 +238,54 @@ def test_a_column_in_single_precision_is_compared_in_double() -> None:
         con.execute("CREATE TABLE data AS SELECT 0.1::FLOAT AS a")
         query = to_sql(_one(Interval("a", 0.1)))
         assert con.execute(query).fetchall() == [(np.float32(0.1), 1, 1)]
+
+
+TYPED: list[tuple[Clause, Field, list[Any]]] = [
+    (Interval("price", 1.5), Field("price", "number", "price"), [1.0, 2.5, None]),
+    (Interval("n", 1.0), Field("n", "number", "n", type="whole"), [1, 2, None]),
+    (Interval("p", 1.5), Field("p", "number", "p", marked=0.1), [1.0, 2.5, None]),
+    (Among("room", ("R-1",)), Field("room", "category", "room"), ["R-1", "r1", None]),
+    (Among("ok", (True,)), Field("ok", "category", "ok", type="flag"), [True, False, None]),
+    (Interval("hour", 9.5), Field("hour", "number", "at", "hour", "naive"),
+     ["2024-01-31 10:20", "2024-01-31 09:20", None]),
+    (Interval("hour", 9.5), Field("hour", "number", "at", "hour", "zoned", zone="+01:00"),
+     ["2024-01-31 10:20+01:00", "2024-01-31 10:20+02:00", None]),
+    (Interval("t", 1.0), Field("t", "number", "t", type="duration"), []),
+    (Interval("t", 1.0), Field("t", "number", "t", type="clock"), []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("clause", "field", "values"), TYPED)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_header_says_of_which_types_columns_are(
+    dialect: str, clause: Clause, field: Field, values: list[Any], request: pytest.FixtureRequest
+) -> None:
+    """Nothing said that a price must be a DOUBLE and a time have its zone: a file that was loaded
+    otherwise gave a Binder Error, or other labels. A table of these types has the right ones."""
+    rules = RuleSet((Rule((clause,), 1),), (0, 1), Schema((field,)), 0, (1.0, 1.0), 1)
+    try:
+        text = to_sql(rules, dialect=dialect)
+    except StairError as error:
+        assert field.type in ("zoned", "duration", "clock"), error
+        return
+    head, (said,) = (
+        "-- columns, as the rules expect them:\n-- ",
+        re.findall(rf"^-- {field.source}: ([^(\n]+(?:\([0-9, ]+\))?)", text, re.M),
+    )
+    assert text.count(head) == 1
+    expected = rules.predict({field.source: values}).tolist() if values else []
+    if dialect in TYPES:
+        con = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()
+        if dialect == "postgres":
+            con = request.getfixturevalue("postgres")
+        there = Database(dialect, con)
+        there.fill(field.source, said, values)
+        assert there.labels(rules) == expected
+    else:
+        assert sqlglot.parse_one(f"CAST(x AS {said})", read=_SQLGLOT.get(dialect, dialect))
+
+
+_SQLGLOT = {"sqlserver": "tsql"}
 
 
 def test_a_dialect_that_is_not_known_is_refused() -> None:

@@ -7,7 +7,6 @@ import functools
 import itertools
 import json
 import math
-import os
 import sqlite3
 import warnings
 from pathlib import Path
@@ -23,6 +22,7 @@ from hypothesis import strategies as st
 
 import stair
 from command import run
+from databases import postgres_dsn
 from stair import FloorNotReached, StairError, Summary, learn_exceptions
 from stair.data import write_table
 from stair.demo import payments
@@ -130,11 +130,6 @@ def test_rows_of_a_rule_called_false_alarms_are_excepted_everywhere(
 
 
 def test_rows_of_a_rule_in_postgres() -> None:
-    dsn = os.environ.get("STAIR_TEST_POSTGRES")
-    if dsn is None:
-        if "postgres" in os.environ.get("STAIR_TEST_REQUIRE", "").split(","):
-            pytest.fail("PostgreSQL is required, but STAIR_TEST_POSTGRES names no server")
-        pytest.skip("STAIR_TEST_POSTGRES names no PostgreSQL server")
     import psycopg
 
     types = {"paid_at": "timestamp", "amount": "double precision", "hour": "double precision",
@@ -142,7 +137,7 @@ def test_rows_of_a_rule_in_postgres() -> None:
     data = frame()
     columns = ", ".join(f'"{name}" {types.get(name, "text")}' for name in data.columns)
     rows = data.astype(object).where(data.notna(), None).itertuples(index=False, name=None)
-    with psycopg.connect(dsn) as connection, connection.cursor() as cursor:
+    with psycopg.connect(postgres_dsn()) as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE payments ({columns}, place serial)".encode())
         names = ", ".join(f'"{name}"' for name in data.columns)
         with cursor.copy(f"COPY payments ({names}) FROM STDIN".encode()) as copy:

@@ -43,7 +43,9 @@ A_FEW: Final = 1000
 # Numbers that stay close at hand while they are looked at.
 MANY: Final = 1 << 15
 
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+# A text that is a number; 007 is a code.
+NUMBER: Final = r"[+-]?(?:(?:0|[1-9][0-9]*)(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*)")
 _BYTE = r"(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 # An IPv4 address in its one usual form: no leading zeros, no blanks, no ports.

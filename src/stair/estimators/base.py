@@ -96,7 +96,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator, Method):  # type: ignore[mi
         check_consistent_length(next(iter(frame.columns.values())), targets)
         fields, left_out = choose_fields(frame)
         values = read_to_learn(Schema(fields), frame)
-        self._schema = Schema(fields, tuple(frame.columns)).remembering(values)
+        self._schema = Schema(fields, tuple(frame.columns)).marked_by(values).remembering(values)
         self.left_out_ = {name: spoken(why) for name, why in left_out.items()}
         self.feature_names_in_ = np.array(list(frame.columns), dtype=object)
         self.n_features_in_ = len(frame.columns)

@@ -12,7 +12,7 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast, get_args
 
@@ -166,7 +166,8 @@ def _field(given: object, version: int) -> Field:
     needed = ("name", "kind", *(("type",) if version > 1 else ()),
               *(("source", "part") if has_part else ()))  # fmt: skip
     kind = found.get("kind")
-    may = ("values",) if version > 1 and kind == "category" and not has_part else ()
+    more = {"category": ("values",), "number": ("marked",)}.get(str(kind), ())
+    may = more if version > 1 and not has_part else ()
     _check_keys(found, needed, (*may, "zone") if found.get("type") == "zoned" else may)
     name, part = _text(found["name"]), cast(Any, found.get("part"))
     if kind not in KINDS:
@@ -182,13 +183,20 @@ def _field(given: object, version: int) -> Field:
         zone = _text(found["zone"])
         if known_zone(zone) != zone:
             raise ValueError(f"{shown(zone)} is no time zone")
-    field = Field(name, cast(Kind, kind), source, part, type_, zone)
+    field = Field(name, cast(Kind, kind), source, part, type_, zone, marked=_marked(found))
     if "values" not in found:
         return field
     values = _unique(_list(found["values"], _scalar), "value")
     for value in values:
         _check_value(field, value)
     return replace(field, known=tuple(values))
+
+
+def _marked(found: Mapping[str, object]) -> float:
+    share = found.get("marked", 0.0)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise ValueError(f"{shown(share)} is no share of rows")
+    return float(share)
 
 
 def _with_types(rules: RuleSet) -> RuleSet:

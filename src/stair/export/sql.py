@@ -20,6 +20,7 @@ from stair.export.sql_dialects import (
     plain_text,
     translated,
 )
+from stair.export.sql_types import types_in_words
 from stair.rules.routing import Routing
 from stair.rules.rule_set import RuleSet
 
@@ -46,7 +47,8 @@ def to_sql(
     """
     known = dialect_of(dialect)
     return (
-        f"{plain_text(_comments(rules), known)}{_finished(_query(rules, table, known), known)};\n"
+        f"{plain_text(_comments(rules, known), known)}"
+        f"{_finished(_query(rules, table, known), known)};\n"
     )
 
 
@@ -62,7 +64,7 @@ def to_sql_view(
         *schema, name = _parts(table)
         view = (*schema, f"{name}_labelled")
     text = f"CREATE VIEW {_name(view, known)} AS\n{_query(rules, table, known)}"
-    return f"{plain_text(_comments(rules), known)}{_finished(text, known)};\n"
+    return f"{plain_text(_comments(rules, known), known)}{_finished(text, known)};\n"
 
 
 def to_sql_rows(
@@ -126,7 +128,7 @@ def _finished(text: str, dialect: Dialect) -> str:
     return text if dialect.sqlglot is None else translated(text, dialect)
 
 
-def _comments(rules: RuleSet) -> str:
+def _comments(rules: RuleSet, dialect: Dialect) -> str:
     more = len(rules.exceptions)
     lines = [
         f"{len(rules)} rule{'s' * (len(rules) != 1)}, total length {rules.total_length}"
@@ -136,6 +138,8 @@ def _comments(rules: RuleSet) -> str:
     lines += [
         f"exception {k}: {rule} -> {rule.label}" for k, rule in enumerate(rules.exceptions, 1)
     ]
+    if types := types_in_words(rules, dialect):
+        lines += ["columns, as the rules expect them:", *types]
     return "".join(f"-- {one_line(line)}\n" for line in lines)
 
 

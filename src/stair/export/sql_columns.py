@@ -81,7 +81,7 @@ class Columns:
         if field.type in MEASURES:
             return self.measure(field, x)
         if field.kind == "number" or field.type == "number":
-            return self.number(x)
+            return self.number_or_text(x) if field.marked else self.number(x)
         if field.kind == "time" or field.type == "time":
             return self.time(field, x)
         return self.flag(x) if field.type == "flag" else self.text(field, x)
@@ -89,6 +89,11 @@ class Columns:
     def as_double(self, x: str) -> str:
         """Sums must be those of doubles; some databases would add 0.1e0 and 0.2e0 as decimals."""
         return f"CAST({x} AS DOUBLE)"
+
+    def number_or_text(self, x: str) -> Column:
+        """A column of numbers that may be text, in which all else is missing. Where a database has
+        no words for it, it stops at a text."""
+        return self.number(x)
 
     def number(self, x: str) -> Column:
         nan = f"STAIR_NAN({x})" if self._dialect.has_nan else ""

@@ -12,7 +12,7 @@ import string
 from collections.abc import Sequence
 from typing import Final
 
-from stair.data.conversion import ADDRESS
+from stair.data.conversion import ADDRESS, NUMBER
 from stair.data.zones import fixed_offset
 from stair.export.sql_columns import (
     BEYOND_WHOLE,
@@ -38,11 +38,25 @@ from stair.export.sql_columns import (
 from stair.rules.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
+# What Python takes for a blank around a number.
+_BLANKS: Final = r"[\s\p{Z}\x0b\x1c-\x1f\x85]*"
 _FLOATS: Final = "('DOUBLE', 'FLOAT')"
 
 
 def _is_whole(x: str) -> str:
     return f"(typeof({x}) LIKE '%INT' OR typeof({x}) LIKE '%INTEGER')"
+
+
+def _is_exact(x: str) -> str:
+    return f"({_is_whole(x)} OR typeof({x}) LIKE 'DECIMAL%')"
+
+
+def _compared(x: str, value: str, sign: str, bound: float) -> str:
+    """The column x with a bound, by its value as a double where that is enough."""
+    near = f"{value} {sign} {double_literal(at_most(bound))}"
+    if not is_wide(bound) or abs(bound) >= BEYOND_WHOLE:
+        return near
+    return f"CASE WHEN {_is_exact(x)} THEN {x} {sign} {int(bound)} ELSE {near} END"
 
 
 def _is_nan(x: str) -> str:
@@ -64,21 +78,25 @@ class DuckdbColumns(TypedColumns):
     )
     loud = "error({said})"
 
+    def number_or_text(self, x: str) -> Column:
+        text = f"regexp_extract(CAST({x} AS VARCHAR), '^{_BLANKS}({NUMBER}){_BLANKS}$', 1)"
+        value = (
+            f"(CASE WHEN typeof({x}) = 'VARCHAR' THEN TRY_CAST({text} AS DOUBLE) "
+            f"WHEN NOT contains(CAST({x} AS VARCHAR), 'nan') THEN CAST({x} AS DOUBLE) END)"
+        )
+        return Column(
+            lambda sign, bound: _compared(x, value, sign, bound),
+            lambda values: one_of_doubles(x, value, values, _is_exact(x), double_literal),
+            f"{value} IS NOT NULL", f"{value} IS NULL", value,
+        )  # fmt: skip
+
     def number(self, x: str) -> Column:
         here = f"({x} - {x} = 0 OR isinf({x}))"
-        is_whole = f"({_is_whole(x)} OR typeof({x}) LIKE 'DECIMAL%')"
-
-        def compare(sign: str, bound: float) -> str:
-            near = f"{x} {sign} {double_literal(at_most(bound))}"
-            if not is_wide(bound) or abs(bound) >= BEYOND_WHOLE:
-                return near
-            return f"CASE WHEN {is_whole} THEN {x} {sign} {int(bound)} ELSE {near} END"
-
-        def listed(values: Sequence[Value]) -> str:
-            return one_of_doubles(x, f"{x} * 1e0", values, is_whole, double_literal)
-
-        gone = f"CASE WHEN {x} - {x} = 0 OR isinf({x}) THEN FALSE ELSE TRUE END"
-        return Column(compare, listed, here, gone, f"({x} * 1e0)", guarded=True)
+        return Column(
+            lambda sign, bound: _compared(x, x, sign, bound),
+            lambda values: one_of_doubles(x, f"{x} * 1e0", values, _is_exact(x), double_literal),
+            here, f"CASE WHEN {here[1:-1]} THEN FALSE ELSE TRUE END", f"({x} * 1e0)", guarded=True,
+        )  # fmt: skip
 
     def flag(self, x: str) -> Column:
         """By order and not by equality: a text would be cast, and "t" is true to DuckDB alone."""
@@ -94,8 +112,7 @@ class DuckdbColumns(TypedColumns):
     def time(self, field: Field, x: str) -> Column:
         """By the microseconds since 1970: those of a zoned time are the same in every session, and
         what is no time is an error."""
-        del field
-        microseconds = f"epoch_us({x})"
+        microseconds = _since_1970(field, x)
 
         def moment(time: Value) -> str:
             if in_calendar(time):
@@ -144,14 +161,25 @@ class DuckdbColumns(TypedColumns):
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
 
 
+def _since_1970(field: Field, x: str) -> str:
+    """Microseconds. A time that has lost its zone is another one, and an error."""
+    if field.type != "zoned":
+        return f"epoch_us({x})"
+    said = text_literal(f'"{field.source}" had a time zone when the rules were learned, but not ')
+    return (
+        f"(CASE WHEN typeof({x}) = 'TIMESTAMP WITH TIME ZONE' THEN epoch_us({x}) "
+        f"ELSE CAST(error({said} || CAST({x} AS VARCHAR)) AS BIGINT) END)"
+    )
+
+
 def _local(field: Field, x: str) -> str:
     """A time as the clocks of its field's zone show it, whatever the session's zone is."""
-    fixed = fixed_offset(field.zone)
+    fixed, microseconds = fixed_offset(field.zone), _since_1970(field, x)
     if fixed is None:
-        utc = f"make_timestamp(epoch_us({x})) AT TIME ZONE 'UTC'"
+        utc = f"make_timestamp({microseconds}) AT TIME ZONE 'UTC'"
         return f"{utc} AT TIME ZONE {text_literal(field.zone)}"
     ahead = f" + {fixed * 1_000_000}" if fixed else ""
-    return f"make_timestamp(epoch_us({x}){ahead})"
+    return f"make_timestamp({microseconds}{ahead})"
 
 
 def _among(value: str, listed: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from stair.data.conversion import ADDRESS
+from stair.data.conversion import ADDRESS, NUMBER
 from stair.data.zones import fixed_offset
 from stair.export.sql_columns import (
     Column,
@@ -31,6 +31,9 @@ from stair.rules.schema import Field
 
 _UPPER, _LOWER = string.ascii_uppercase, string.ascii_lowercase
 _TEXTS: Final = "('text', 'character varying')"
+# What Python takes for a blank around a number.
+_BLANKS: Final = (r"[\s\u000b\u001c-\u001f\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f"
+                  r"\u3000]*")  # fmt: skip
 _WHOLE: Final = "('smallint', 'integer', 'bigint')"
 _EXACT: Final = "('smallint', 'integer', 'bigint', 'numeric')"
 _REAL: Final = "('real', 'double precision', 'numeric')"
@@ -43,6 +46,14 @@ def _type(x: str) -> str:
 def _double(value: float) -> str:
     """With a double a decimal column is compared as a double, which is how stair reads it."""
     return f"{repr(float(value)).removesuffix('.0')}::float8"
+
+
+def _compared(x: str, value: str, sign: str, bound: float) -> str:
+    """The column x with a bound, by its value as a double where that is enough."""
+    near = f"{value} {sign} {_double(at_most(bound))}"
+    if not is_wide(bound):
+        return near
+    return f"CASE WHEN {_type(x)} IN {_EXACT} THEN {x} {sign} {int(bound)} ELSE {near} END"
 
 
 class PostgresColumns(TypedColumns):
@@ -58,15 +69,21 @@ class PostgresColumns(TypedColumns):
     def as_double(self, x: str) -> str:
         return f"CAST({x} AS DOUBLE PRECISION)"
 
-    def number(self, x: str) -> Column:
-        def compare(sign: str, bound: float) -> str:
-            near = f"{x} {sign} {_double(at_most(bound))}"
-            if not is_wide(bound):
-                return near
-            return f"CASE WHEN {_type(x)} IN {_EXACT} THEN {x} {sign} {int(bound)} ELSE {near} END"
-
+    def number_or_text(self, x: str) -> Column:
+        text = f"substring(CAST({x} AS text) FROM '^{_BLANKS}({NUMBER}){_BLANKS}$')"
+        value = (
+            f"(CASE WHEN {_type(x)} IN {_TEXTS} THEN CAST({text} AS float8) "
+            f"ELSE nullif(CAST({x} AS float8), 'NaN') END)"
+        )
         return Column(
-            compare,
+            lambda sign, bound: _compared(x, value, sign, bound),
+            lambda values: one_of_doubles(x, value, values, f"{_type(x)} IN {_EXACT}", _double),
+            f"{value} IS NOT NULL", f"{value} IS NULL", value,
+        )  # fmt: skip
+
+    def number(self, x: str) -> Column:
+        return Column(
+            lambda sign, bound: _compared(x, x, sign, bound),
             lambda values: one_of_doubles(x, x, values, f"{_type(x)} IN {_EXACT}", _double),
             f"{x} <= 'Infinity'::float8",
             f"{x} IS NULL OR {x} > 'Infinity'::float8",
@@ -82,8 +99,7 @@ class PostgresColumns(TypedColumns):
     def time(self, field: Field, x: str) -> Column:
         """By the seconds since 1970: those of a zoned time are the same in every session, and what
         is no time is an error."""
-        del field
-        epoch = f"extract(epoch FROM {x})"
+        epoch = _since_1970(field, x)
 
         def moment(time: Value) -> str:
             if in_calendar(time):
@@ -136,10 +152,16 @@ class PostgresColumns(TypedColumns):
         return f"strpos(translate({x}, '{_UPPER}', '{_LOWER}'), {text_literal(term)}) > 0"
 
 
+def _since_1970(field: Field, x: str) -> str:
+    """Seconds. A time that has lost its zone is another one, and an error: it has no offset."""
+    epoch = f"extract(epoch FROM {x})"
+    return f"({epoch} + 0 * extract(timezone FROM {x}))" if field.type == "zoned" else epoch
+
+
 def _local(field: Field, x: str) -> str:
     """A time as the clocks of its field's zone show it, whatever the session's zone is."""
     fixed = fixed_offset(field.zone)
-    seconds = f"floor(extract(epoch FROM {x}))"
+    seconds = f"floor({_since_1970(field, x)})"
     if fixed is None:
         return f"to_timestamp({seconds}) AT TIME ZONE {text_literal(field.zone)}"
     return f"to_timestamp({seconds}{f' + {fixed}' if fixed else ''}) AT TIME ZONE 'UTC'"

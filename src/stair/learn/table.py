@@ -154,9 +154,9 @@ def fields_among(
         networks: list[Part] = []
         if kind == "category" and own == "text" and name not in kinds:
             networks = _telling_networks(networks_of(name))
-        if why is not None:
-            left_out[name] = "addresses: used as networks" if networks else why
-        else:
+        if why is not None and not networks:
+            left_out[name] = why
+        elif why is None:
             fields.append(Field(name, kind, name, type=own, zone=zone))
         fields += [
             Field(new_name(f"{name}{part}", names), "category", name, part, own)
@@ -224,9 +224,15 @@ def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
 def notes_on_parts(
     fields: Iterable[Field], zone_of: Callable[[str], str | None], time_zone: str | None
 ) -> list[str]:
-    """Of which zone the hours and weekdays of times are, where times have one."""
+    """Of which zone the hours and weekdays of times are, where times have one; and of which
+    addresses only the networks are used."""
     fields = list(fields)
+    whole = {f.source for f in fields if f.part is None}
     found = []
+    for source in dict.fromkeys(map(source_of_networks, fields)):
+        if source and source not in whole:
+            names = ", ".join(f.name for f in fields if source_of_networks(f) == source)
+            found.append(f'addresses in "{source}" hardly repeat: their networks are used, {names}')
     for name, zone in {f.source: f.zone for f in fields if f.part is not None and f.zone}.items():
         if time_zone is None and zone_of(name) == SEVERAL:
             found.append(

@@ -166,6 +166,8 @@ def _field_to_json(field: Field, is_used: bool) -> dict[str, object]:
         found |= {"source": field.source, "part": field.part}
     if field.zone not in ("", UTC):
         found["zone"] = field.zone
+    if field.marked:
+        found["marked"] = field.marked
     if is_used and field.known is not None and field.part is None:
         found["values"] = list(field.known)
     return found

@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from stair.errors import StairError
+from stair.rules.figures import percent
 
 
-def unread_in_words(source: str, kind: str, n: int) -> str:
-    """So many rows have no value of their kind."""
-    return f"{_rows(n, source, f'no {kind}')} and {'counts' if n == 1 else 'count'} as missing"
+def unread_in_words(source: str, kind: str, n: int, then: float = 0.0) -> str:
+    """So many rows have no value of their kind, and which share had none when the rules were
+    learned."""
+    as_then = f", as {percent(then)} of the rows did when the rules were learned" if then else ""
+    counts = "counts" if n == 1 else "count"
+    return f"{_rows(n, source, f'no {kind}')} and {counts} as missing{as_then}"
 
 
 def _unseen_in_words(source: str, kind: str, n: int) -> str:
@@ -39,7 +43,6 @@ def _about_zones(source: str, kind: str, n: int) -> str:
 
 
 _SAID: Final[Mapping[str, Callable[[str, str, int], str]]] = {
-    "unread": unread_in_words,
     "unseen": _unseen_in_words,
     "fractions": _fractions_in_words,
     "zone": _about_zones,
@@ -51,12 +54,14 @@ class Remarks:
     """How many rows have what, in the order in which it was found."""
 
     counts: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    then: dict[str, float] = field(default_factory=dict)  # the shares of what is unread, as learned
     readable: set[str] = field(default_factory=set)  # columns of which some values could be read
     unreadable: dict[str, StairError] = field(default_factory=dict)  # of which none, in some batch
 
-    def note(self, what: str, source: str, n: int = 0, kind: str = "") -> None:
+    def note(self, what: str, source: str, n: int = 0, kind: str = "", then: float = 0.0) -> None:
         """Of one batch: the parts of a time are about the same values."""
         self.counts[what, source, kind] = n
+        self.then |= {source: then} if then else {}
 
     def of(self, what: str) -> dict[str, int]:
         """By the names of columns."""
@@ -66,6 +71,7 @@ class Remarks:
         """What was found in the rows after these."""
         for key, n in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + n
+        self.then |= other.then
         self.readable |= other.readable
         self.unreadable = {**other.unreadable, **self.unreadable}
 
@@ -77,5 +83,9 @@ class Remarks:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        said = [_SAID[what](source, kind, n) for (what, source, kind), n in self.counts.items()]
+        said = [
+            unread_in_words(source, kind, n, self.then.get(source, 0.0)) if what == "unread"
+            else _SAID[what](source, kind, n)
+            for (what, source, kind), n in self.counts.items()
+        ]  # fmt: skip
         return tuple(dict.fromkeys(said))

@@ -67,6 +67,8 @@ class Field:
     zone: str = ""  # of times that have one: UTC where nothing else is said
     # The values of a category when the rules were learned, None where they are not known.
     known: tuple[object, ...] | None = field(default=None, compare=False, repr=False)
+    # Of a number: the share of rows that had a word such as n/a in its place then.
+    marked: float = field(default=0.0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         types = TYPES["time" if self.part in TIME_PARTS else self.kind]
@@ -193,6 +195,15 @@ class Schema:
         """The schema with the categories that these values have, as far as they are few."""
         return replace(self, fields=tuple(_remembering(f, values[f.name]) for f in self.fields))
 
+    def marked_by(self, values: Values) -> Schema:
+        """The schema with the shares of rows that have a word in place of a number."""
+        shares = {source: n / values.n_rows for source, n in values.unread.items()}
+        return replace(self, fields=tuple(
+            replace(f, marked=shares[f.source])
+            if f.kind == "number" and f.part is None and f.source in shares else f
+            for f in self.fields
+        ))  # fmt: skip
+
     def texts(self, names: Collection[str] | None = None) -> frozenset[str]:
         """The columns that were text: a file that may spell them otherwise is to be read so."""
         return frozenset(
@@ -254,7 +265,7 @@ class Schema:
             if n_unread:
                 kind = "number" if each.kind == "number" and each.part is None else "time"
                 kind = "IPv4 address" if each.part in NETWORKS else kind
-                remarks.note("unread", each.source, n_unread, kind)
+                remarks.note("unread", each.source, n_unread, kind, each.marked)
             n_unseen = _count_unseen(each, array)
             if n_unseen:
                 remarks.note("unseen", each.source, n_unseen)

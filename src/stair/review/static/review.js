@@ -192,6 +192,16 @@
     }
   };
 
+  // --- floors and lengths: the newest wish wins, though rules of an earlier one replace the form ---
+  let wish = 0;
+  const patience = { floor: 300, longest: 300, method: 0 };
+  document.addEventListener("change", (event) => {
+    if (!(event.target.id in patience)) return;
+    const values = new FormData(byId("tuning"));
+    clearTimeout(wish);
+    wish = setTimeout(() => load("POST", "/learn", "#job", { values }).catch(() => {}), patience[event.target.id]);
+  });
+
   // --- the list: what others do appears in it ---
   let searched = "";
   const unfolded = new Set();

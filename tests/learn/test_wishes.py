@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import warnings
 from typing import Any
 
@@ -26,6 +25,7 @@ from stair.learn.wishes import Wishes
 from stair.rules.clauses import Interval, Period
 from stair.rules.columns import Numbers
 from stair.rules.rule_set import RuleSet
+from places import SHARED
 from strategies import examples
 from wished import WISHES, Table, tables
 
@@ -349,6 +349,7 @@ def test_no_wish_is_the_search_as_it_was() -> None:
     assert not set(found.settings) & {"beta", "min_precision", "max_alerts", "column_wishes"}
 
 
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the paper's data is not here")
 @pytest.mark.parametrize(
     ("name", "rules", "bound", "n_candidates"),
     [
@@ -374,9 +375,7 @@ def test_no_wish_is_the_search_as_it_was() -> None:
 def test_no_wish_gives_the_rules_of_before_on_public_data(
     name: str, rules: list[str], bound: int, n_candidates: int
 ) -> None:
-    if "STAIR_DATA" not in os.environ:
-        pytest.skip("the folder with the data is not named")
-    data = load(name)
+    data = load(name, SHARED)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Duplicate values")
         y = lof_labels(data.X, data.n_outliers, 80)

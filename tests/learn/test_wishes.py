@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import stair
+from places import SHARED
 from stair import ColumnWish, DistilledStair, FloorNotReached, Stair, StairError
 from stair.demo import payments
 from stair.learn.distill.cells import cells_of
@@ -25,7 +26,6 @@ from stair.learn.wishes import Wishes
 from stair.rules.clauses import Interval, Period
 from stair.rules.columns import Numbers
 from stair.rules.rule_set import RuleSet
-from places import SHARED
 from strategies import examples
 from wished import WISHES, Table, tables
 

@@ -76,7 +76,7 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
 
 def _by_the_twin(data: Labelled, **options: Any) -> LocalStair:
     with (
-        patch("stair.learn.localize.merged", lambda table, codes: Alike(table, codes, None)),
+        patch("stair.learn.localize.merged", lambda table, codes, _: Alike(table, codes, None)),
         patch("stair.learn.localize.learn_local", local_twin.learn_local),
     ):
         return _fitted(data, **options)
@@ -253,6 +253,22 @@ def test_categories_times_and_text_have_distances_too() -> None:
     space = Space((Dimension("d", "time", 0.0, 86_400e6),))
     days = np.array(["1970-01-01", "1970-01-03", "NaT"], dtype="datetime64[us]")
     assert space.place({"d": days}.__getitem__)[:, 0].tolist() == [0.0, 2.0, 0.0]
+
+
+def test_rows_are_told_apart_by_names_that_no_clause_may_say() -> None:
+    """Of 40 towns that have a place in the space twelve may be named: rows of the others were one
+    row at the place of the first of them, so that 475 rows were said where 1,002 are."""
+    random = np.random.default_rng(0)
+    town, x = random.integers(0, 40, 1500), random.integers(0, 3, 1500).astype(float)
+    y = ((town < 12) & (x == 0) | (town > 30) & (x == 2)).astype(int)
+    table = {"town": np.array([f"t{k}" for k in town], dtype=object), "x": x}
+    rules = summarize(table, labels=y, method="local", validate=0).rules
+    numbers = rules.routing.of(table.__getitem__, len(y))
+    partitions = rules.routing.partitions
+    assert [p.rows for p in partitions] == np.bincount(numbers).tolist()
+    order = random.permutation(len(y))
+    shuffled = {name: array[order] for name, array in table.items()}
+    assert summarize(shuffled, labels=y[order], method="local", validate=0).rules == rules
 
 
 def test_local_rules_travel_and_apply() -> None:

@@ -5,6 +5,7 @@ Whoever learns from such rows gets the same as from all of them, and pays for th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -49,10 +50,15 @@ class Alike:
         return len(rows) if times is None else int(times.sum())
 
 
-def merged(table: Table, codes: NDArray[np.int32]) -> Alike:
-    """Rows in which equal ones stand next to each other, as one each where that pays."""
+def merged(table: Table, codes: NDArray[np.int32], apart: Iterable[NDArray[np.intp]] = ()) -> Alike:
+    """Rows in which equal ones stand next to each other, as one each where that pays.
+
+    `apart` are numbers for each row that tell rows apart beside their codes.
+    """
     above, below = table.codes[:-1], table.codes[1:]
     is_other = codes[:-1] != codes[1:]
+    for numbers in apart:
+        is_other |= numbers[:-1] != numbers[1:]
     for j in range(table.codes.shape[1]):
         one, two = above[:, j], below[:, j]
         is_other |= (one != two) & ~(np.isnan(one) & np.isnan(two))

@@ -19,7 +19,7 @@ from stair.learn.grow import grow
 from stair.learn.partition import FloorOn, Local, learn_local
 from stair.learn.table import Table
 from stair.rules.clauses import number_in_words, side_by_side, value_in_words
-from stair.rules.columns import Term
+from stair.rules.columns import Categories, Term
 from stair.rules.figures import percent
 from stair.rules.match import first_match
 from stair.rules.objective import f1, reaches
@@ -60,10 +60,6 @@ def local_rules(
             f"{option('n_partitions', n_partitions)} is more than the {table.n_rows} rows; "
             "expected at most one partition for each row"
         )
-    # The same rows in any order are the same to every draw and every sum.
-    rows = np.lexsort((codes, *table.codes.T))
-    table = Table(table.schema, table.columns, table.codes[rows], table.values.take(rows))
-    codes = codes[rows]
     space = space_of(
         [
             (table.schema.fields[k].name, table.schema.fields[k].kind)
@@ -72,7 +68,12 @@ def local_rules(
         table.values.__getitem__,
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
     )
-    data = merged(table, codes)
+    # The same rows in any order are the same to every draw and every sum.
+    apart = _told_apart(space, table)
+    rows = np.lexsort((*apart, codes, *table.codes.T))
+    table = Table(table.schema, table.columns, table.codes[rows], table.values.take(rows))
+    codes = codes[rows]
+    data = merged(table, codes, [numbers[rows] for numbers in apart])
     places = space.place(data.table.values.__getitem__)
     starts = STARTS if n_partitions == "auto" else (n_partitions,)
     draws = min(max(VALUES // table.codes.size, 1), most_draws)
@@ -95,6 +96,16 @@ def local_rules(
     best = min(found, key=rank)
     say("learning: describing the partitions")
     return _rule_set(data, classes, positive, space, places, best), best
+
+
+def _told_apart(space: Space, table: Table) -> list[NDArray[np.intp]]:
+    """For each row what has a place in the space and no code: names that no clause may say."""
+    unnamed = {c.name for c in table.columns if isinstance(c, Categories) and c.has_others}
+    return [
+        (dimension.place(table.values[dimension.feature]) > 0) @ np.arange(1, dimension.width + 1)
+        for dimension in space.dimensions
+        if dimension.kind == "category" and dimension.feature in unnamed
+    ]
 
 
 def _rule_set(

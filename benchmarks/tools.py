@@ -7,6 +7,7 @@ refused in a sentence that names the rule and the reason.
     make spark                                      # PySpark; Java must be there
     python -m benchmarks.tools                      # all of them, 1,000 rule sets each
     python -m benchmarks.tools dbt soda --sets 200  # some
+    python -m benchmarks.tools spark --seed 7       # other rule sets than those of the tests
 
 It ends with the first rule set about which a tool and the rules do not agree. With
 STAIR_TEST_POSTGRES (.ci/postgres.sh starts a server) dbt is built there too. Counts go to
@@ -41,13 +42,17 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tools")
     parser.add_argument("tools", nargs="*", metavar="TOOL", help=", ".join(TOOLS))
     parser.add_argument("--sets", type=int, default=1000, help="rule sets for each tool")
+    parser.add_argument("--seed", type=int, help="draw other rule sets than the tests do")
     given = parser.parse_args(arguments)
     unknown = next((name for name in given.tools if name not in TOOLS), None)
     if unknown is not None:
         parser.error(f"no tool {unknown!r}; there are {', '.join(TOOLS)}")
     path = ROOT / RESULTS
     for tool in given.tools or TOOLS:
-        found = [{"in": where, "sets": given.sets, **trial} for where, trial in _tried(tool, given)]
+        found = [
+            {"in": where, "sets": given.sets, "seed": given.seed, **trial}
+            for where, trial in _tried(tool, given)
+        ]
         kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
         kept[tool] = {"versions": _versions(tool), "trials": found}
         path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -67,24 +72,25 @@ def _tried(tool: str, given: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             print(f"{tool} in {place}: {trial}", flush=True)
             yield place, trial._asdict()
 
+    seed = given.seed
     if tool != "spark":
         make(tool)
     if tool == "dbt":
-        yield from within("DuckDB", lambda folder: trials.try_dbt(given.sets, folder))
+        yield from within("DuckDB", lambda folder: trials.try_dbt(given.sets, folder, seed=seed))
         if "STAIR_TEST_POSTGRES" in os.environ:
-            postgres = lambda folder: trials.try_dbt(given.sets, folder, "postgres")  # noqa: E731
+            postgres = lambda folder: trials.try_dbt(given.sets, folder, "postgres", seed)  # noqa: E731
             yield from within("PostgreSQL", postgres)
     elif tool == "great_expectations":
-        run = lambda folder: trials.try_great_expectations(given.sets, folder)  # noqa: E731
+        run = lambda folder: trials.try_great_expectations(given.sets, folder, seed)  # noqa: E731
         yield from within("SQLite, pandas", run)
     elif tool == "soda":
-        yield from within("DuckDB", lambda folder: trials.try_soda(given.sets, folder))
+        yield from within("DuckDB", lambda folder: trials.try_soda(given.sets, folder, seed))
     elif tool == "sigma":
-        yield from within("SQLite", lambda folder: trials.try_sigma(given.sets, folder))
+        yield from within("SQLite", lambda folder: trials.try_sigma(given.sets, folder, seed))
     else:
         from spark_session import session
 
-        yield from within("Spark", lambda _: trials.try_spark(given.sets, session()))
+        yield from within("Spark", lambda _: trials.try_spark(given.sets, session(), seed))
 
 
 def _versions(tool: str) -> dict[str, str]:

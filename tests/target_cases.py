@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from export_cases import LABELS, SHORT_NAMES, Case, cases
@@ -72,21 +73,24 @@ def target_cases(
     return Case(fields, table, whole)
 
 
-def drawn(n: int, local: bool | None = None, names: list[str] | None = None) -> list[Case]:
-    """So many cases, the same ones each time; one in ten has partitions if nothing is said."""
+def drawn(
+    n: int, local: bool | None = None, names: list[str] | None = None, seed: int | None = None
+) -> list[Case]:
+    """So many cases, the same ones each time with the same seed or without one; one in ten has
+    partitions if nothing is said."""
     if local is None:
-        return [*drawn(n - n // 10, False, names), *drawn(n // 10, True, names)]
+        return [*drawn(n - n // 10, False, names, seed), *drawn(n // 10, True, names, seed)]
     found: list[Case] = []
 
     @settings(
-        max_examples=n, derandomize=True, database=None, deadline=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        max_examples=n, derandomize=seed is None, database=None, deadline=None,
+        phases=[Phase.generate], suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(target_cases(local, names))
     def draw(case: Case) -> None:
         found.append(case)
 
-    draw()
+    (draw if seed is None else seeded(seed)(draw))()
     return found
 
 

@@ -29,6 +29,8 @@ from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from target_cases import drawn, exported, flagged
 
+ZONES = ("UTC", "Europe/Berlin", "America/New_York")
+"""Of Spark's sessions."""
 NOTHING = "none of these rules flags rows"
 NO_ZONE = "knows no time zones by name"
 DEEP = "nests its query deeper than SQLite can read"
@@ -36,8 +38,6 @@ REASONS = (
     NOTHING,
     NO_ZONE,
     DEEP,
-    "times with a zone, which Spark cannot compare",
-    "behind which Spark fills in a variable",
     "none of these rules can flag a row",
     "Sigma cannot find the nearest of them",
     "has times, and Sigma compares only numbers",
@@ -105,10 +105,10 @@ def _without(is_sayable: Callable[[Case, Clause], bool], case: Case, number: int
 # --- dbt ----------------------------------------------------------------------------------------
 
 
-def try_dbt(n: int, folder: Path, dialect: str = "duckdb") -> Trial:
+def try_dbt(n: int, folder: Path, dialect: str = "duckdb", seed: int | None = None) -> Trial:
     """One project with the folders of all rule sets, built once: each view labels as the rules do,
     and each test passes, warns or fails as what its rule covered when learned says."""
-    found = drawn(n)
+    found = drawn(n, seed=seed)
     done, refused = exported(
         found, lambda case, k: to_dbt(case.rules, None, f"t{k}", dialect), dialect
     )
@@ -153,10 +153,10 @@ def _project(done: dict[int, dict[str, Any]]) -> dict[str, str]:
 # --- Great Expectations -------------------------------------------------------------------------
 
 
-def try_great_expectations(n: int, folder: Path) -> tuple[Trial, Trial]:
+def try_great_expectations(n: int, folder: Path, seed: int | None = None) -> tuple[Trial, Trial]:
     """Each suite is validated in SQLite and on a pandas frame: what an expectation finds unexpected
     are the rows about which its rule decides."""
-    found = drawn(n)
+    found = drawn(n, seed=seed)
     sql, not_sql = exported(found, lambda c, _: to_great_expectations(c.rules, "sqlite"), "sqlite")
     frames, not_frames = exported(found, _for_pandas, "duckdb")
     order = {"sqlite": list(sql.values()), "pandas": list(frames.values())}
@@ -182,10 +182,10 @@ def _for_pandas(case: Case, number: int) -> dict[str, str]:
 # --- Soda ---------------------------------------------------------------------------------------
 
 
-def try_soda(n: int, folder: Path) -> Trial:
+def try_soda(n: int, folder: Path, seed: int | None = None) -> Trial:
     """The rows that fail a check are those about which its rule decides; the outcome, and the exit
     code of a scan, follow from what the rules covered when learned."""
-    found = drawn(n)
+    found = drawn(n, seed=seed)
     done, refused = exported(found, lambda c, k: to_soda(c.rules, f"t{k}"), "duckdb")
     answer = ask("soda", {"cases": list(done.values())}, folder)
     n_checks = 0
@@ -210,11 +210,11 @@ def try_soda(n: int, folder: Path) -> Trial:
 # --- Sigma --------------------------------------------------------------------------------------
 
 
-def try_sigma(n: int, folder: Path) -> Trial:
+def try_sigma(n: int, folder: Path, seed: int | None = None) -> Trial:
     """The query of a detection in SQLite, and a reader of events, find the rows about which its
     rule decides. In three of four rule sets most of what Sigma cannot say is left out, so that much
     is said."""
-    found = _mostly(_is_sayable, drawn(n))
+    found = _mostly(_is_sayable, drawn(n, seed=seed))
     found += map(_hostile, range(9))
     done, refused = exported(found, lambda c, k: to_sigma(c.rules, f"t{k}"), "sqlite")
     answer = ask("sigma", {"cases": list(done.values())}, folder)
@@ -282,9 +282,9 @@ def _is_level(level: str, precision: float) -> bool:
 # --- Spark --------------------------------------------------------------------------------------
 
 
-def try_spark(n: int, session: Any) -> Trial:
-    """The exported SQL, run in Spark on a table of rows, labels as the rules do. Three of four rule
-    sets ask nothing of times with a zone, which it gets none of."""
+def try_spark(n: int, session: Any, seed: int | None = None) -> Trial:
+    """The exported SQL, run in Spark on a table of rows, labels as the rules do, whatever the zone
+    of its session."""
     from pyspark.sql import types
 
     kinds = [
@@ -297,12 +297,13 @@ def try_spark(n: int, session: Any) -> Trial:
         types.TimestampType(),
         types.LongType(),
     ]
-    found = _mostly(_has_no_zone, drawn(n))
+    found = drawn(n, seed=seed)
     done, refused = exported(
         found, lambda c, k: to_sql(c.rules, f"t{k}", "spark").rstrip().rstrip(";"), "spark"
     )
     for number in done:
         case, (label, rule) = found[number], new_columns(found[number].rules)
+        session.conf.set("spark.sql.session.timeZone", ZONES[number % len(ZONES)])
         fields = zip([*case.table, "place"], kinds, strict=True)
         schema = types.StructType([types.StructField(*field) for field in fields])
         rows = [[*row.values(), k] for k, row in enumerate(case.rows())]
@@ -312,8 +313,5 @@ def try_spark(n: int, session: Any) -> Trial:
         expected = zip(range(len(rows)), case.labels, case.numbers, strict=True)
         assert labelled == list(expected), done[number]["export"]
         session.catalog.dropTempView(f"t{number}")
+    session.conf.unset("spark.sql.session.timeZone")
     return Trial(len(done), len(done), _counted(refused))
-
-
-def _has_no_zone(case: Case, clause: Clause) -> bool:
-    return not {each.name: each for each in case.fields}[clause.feature].zone

@@ -439,11 +439,12 @@ def test_what_knows_no_zones_says_so() -> None:
         to_sql(rules, "data", "sqlite")
     with pytest.raises(StairError, match="Europe/Berlin, and ONNX knows no time zones"):
         to_onnx(rules)
-    for dialect in ("spark", "snowflake", "mysql", "sqlserver"):
+    for dialect in ("snowflake", "mysql", "sqlserver"):
         with pytest.raises(StairError, match="times with a zone"):
             to_sql(rules, "data", dialect)
     text = to_sql(rules, "data", "bigquery")
     assert "EXTRACT(HOUR FROM DATETIME(`t`, 'Europe/Berlin')) <= 2.5" in text
+    assert "'Europe/Berlin'" in to_sql(rules, "data", "spark")
 
 
 @pytest.mark.parametrize("zone", EVERY_ZONE)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -21,7 +23,8 @@ from stair import LocalStair, StairError, summarize
 from stair.data.conversion import WEEKDAYS
 from stair.export import DIALECTS, to_sql, to_sql_case, to_sql_predicates, to_sql_view
 from stair.export.masks import has_exceptions
-from stair.rules.clauses import Among, Clause, Interval, Mentions
+from stair.rules.clauses import Among, Clause, Interval, Mentions, Period
+from stair.rules.routing import Dimension, Partition, Routing, Space
 from stair.rules.rule_set import Rule, RuleSet
 from stair.rules.schema import Field, Schema
 from target_trials import try_spark
@@ -375,11 +378,93 @@ def test_many_partitions_are_measured_once() -> None:
     assert summary.to_sql("data", dialect="postgres").count("OFFSET 0") == 2
 
 
+# --- Spark ----------------------------------------------------------------------------------------
+
+
 @pytest.mark.filterwarnings("ignore")  # Spark's own
 def test_sql_in_spark_selects_what_the_rules_select(
     spark: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Hostile names, NaN and NULL, times without a zone; it gets none with one."""
+    """Hostile names, NaN and NULL, times with a zone and without one."""
     trial = try_spark(12, spark)
+    assert not trial.refused
     with capsys.disabled():
         print(f"\nSQL in Spark: {trial}")
+
+
+def _in_spark(spark: Any, rules: RuleSet, column: str, type_: str, values: list[Any]) -> list[int]:
+    """The number of the rule of each row, 0 where there is none."""
+    rows = [[value, place] for place, value in enumerate(values)]
+    table = spark.createDataFrame(rows, f"`{column}` {type_}, place INT")
+    table.createOrReplaceTempView("data")
+    query = to_sql(rules, dialect="spark").rstrip().rstrip(";")
+    found = spark.sql(f"SELECT place, coalesce(stair_rule, 0) FROM ({query})").collect()
+    return [number for _, number in sorted(map(tuple, found))]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Australia/Lord_Howe", "-03:30"])
+def test_hours_and_weekdays_in_spark_are_those_of_the_rules_zone(spark: Any, zone: str) -> None:
+    """Every hour and weekday around changes of clocks, in years of odd offsets, and before 1970,
+    in a session of another zone that changes its clocks too."""
+    starts = ["1880-12-31T18:00", "1969-12-29T20:00", "2024-03-30T22:00", "2024-04-06T12:00",
+              "2024-10-05T12:00", "2024-10-26T22:00:00.000007", "2099-07-15T12:00"]  # fmt: skip
+    half = np.timedelta64(30, "m")
+    moments = [np.datetime64(start, "us") + k * half for start in starts for k in range(60)]
+    times = [t.item().replace(tzinfo=dt.UTC) for t in moments] + [None]
+    hour = Field("hour", "number", "when ${it}", "hour", "zoned", zone=zone)
+    day = Field("day", "category", "when ${it}", "weekday", "zoned", zone=zone)
+    clauses: list[Clause] = [Interval("hour", k - 1.0, float(k)) for k in range(24)]
+    names: list[Clause] = [Among("day", (name,)) for name in WEEKDAYS]
+    for field, each in ((hour, clauses), (day, names)):
+        rules = RuleSet(
+            tuple(Rule((clause,), "out") for clause in each), ("in", "out"), Schema((field,)),
+            "in", (1.0, 1.0),
+        )  # fmt: skip
+        expected = rules.assign(rules.schema.read({"when ${it}": times})) + 1
+        assert set(expected.tolist()) == set(range(len(each) + 1))
+        spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+        try:
+            found = _in_spark(spark, rules, "when ${it}", "TIMESTAMP", times)
+        finally:
+            spark.conf.unset("spark.sql.session.timeZone")
+        assert found == expected.tolist()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_times_that_the_session_of_spark_leaves_out_are_times(spark: Any) -> None:
+    """02:30 was not on the clocks of Berlin that day; Spark took it for 03:30 there, and sent it to
+    another partition."""
+    times = [dt.datetime(2024, 3, 31, 2, 30, 0, 250007), dt.datetime(2024, 3, 31, 3, 10), None]
+    at = np.datetime64("2024-03-31T02:50", "us").astype(np.int64)
+    space = Space((Dimension("t", "time", float(at), 60e6),))
+    nearest = (Partition((-20.0,), 1.0, 1, "early"), Partition((20.0,), 1.0, 1, "late"))
+    field = Field("t", "time", "t")
+    far = np.datetime64("2024-03-31T03:00", "us")
+    plain = RuleSet((Rule((Period("t", until=far),), "out"), Rule((), "out")), ("in", "out"),
+                    Schema((field,)), "in", (1.0, 1.0))  # fmt: skip
+    for rules in (plain, replace(plain, routing=Routing(space, nearest, 0.5, 0.5))):
+        expected = (rules.assign(rules.schema.read({"t": times})) + 1).tolist()
+        spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+        try:
+            assert _in_spark(spark, rules, "t", "TIMESTAMP_NTZ", times) == expected
+        finally:
+            spark.conf.unset("spark.sql.session.timeZone")
+        assert expected[:2] == [1, 2]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_text_that_should_be_a_zoned_time_is_an_error_in_spark(spark: Any) -> None:
+    """It would be read by the clocks of the session."""
+    from pyspark.errors import AnalysisException
+
+    field = Field("t", "time", "t", None, "zoned")
+    late = Period("t", after=np.datetime64("2024-01-01", "us"))
+    rules = RuleSet((Rule((late,), 1),), (0, 1), Schema((field,)), 0, (1.0, 1.0), 1)
+    with pytest.raises(AnalysisException, match="DATATYPE_MISMATCH"):
+        _in_spark(spark, rules, "t", "STRING", ["2024-05-01 10:20:30"])
+
+
+def test_a_table_in_whose_name_spark_would_fill_in_is_refused() -> None:
+    with pytest.raises(StairError, match=r'the table "a\$\{b\}" has \$\{'):
+        to_sql(_one(Interval("a", 0.0)), "a${b}", dialect="spark")

@@ -273,6 +273,11 @@ def _parts(name: str | Sequence[str]) -> tuple[str, ...]:
 def _name(name: str | Sequence[str], dialect: Dialect) -> str:
     for part in _parts(name):
         check_name(part, dialect)
+        if dialect.name == "spark" and "${" in part:
+            raise StairError(
+                f'the table "{part}" has ${{, behind which Spark fills in a variable; make a view '
+                "over it with another name"
+            )
     return ".".join(identifier(part) for part in _parts(name))
 
 

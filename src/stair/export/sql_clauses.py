@@ -15,6 +15,7 @@ from stair.export.sql_columns import Column, Columns, double_literal, identifier
 from stair.export.sql_dialects import Dialect, check_name, translated
 from stair.export.sql_duckdb import DuckdbColumns
 from stair.export.sql_postgres import PostgresColumns
+from stair.export.sql_spark import SparkColumns
 from stair.export.sql_sqlite import SqliteColumns
 from stair.rules.clauses import Among, Interval, Mentions, Period, folded
 from stair.rules.rule_set import Rule, RuleSet
@@ -23,6 +24,7 @@ _OWN: Final[dict[str, type[Columns]]] = {
     "duckdb": DuckdbColumns,
     "postgres": PostgresColumns,
     "sqlite": SqliteColumns,
+    "spark": SparkColumns,
 }
 
 

@@ -58,8 +58,14 @@ _EVERY: Final = (
     Dialect("spark", "Spark", 255, sqlglot="spark", monday=0, functions={
         "HOUR": "HOUR(_)", "WEEKDAY": "WEEKDAY(_)", "NAN": "ISNAN(_)",
         "TEXT": "CAST(_ AS STRING)",
-        "MICROSECONDS": "UNIX_MICROS(FROM_UTC_TIMESTAMP(_, CURRENT_TIMEZONE()))",
-        "TIME": "CAST(_ AS TIMESTAMP)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
+        # By the calendar: as an instant, a time that the session's clocks leave out is another one.
+        "MICROSECONDS": "DATEDIFF(_, DATE '1970-01-01') * 86400000000 + HOUR(_) * 3600000000 + "
+                        "MINUTE(_) * 60000000 + CAST(EXTRACT(SECOND FROM _) * 1000000 AS BIGINT)",
+        "INSTANT": "UNIX_MICROS(_)",
+        "INSTANT_IN": "UNIX_MICROS(FROM_UTC_TIMESTAMP(TIMESTAMP_MICROS(UNIX_MICROS(_)), ZONE))",
+        "HOUR_OF": "PMOD(_, 86400000000) DIV 3600000000",
+        "WEEKDAY_OF": "PMOD(_ - 345600000000, 604800000000) DIV 86400000000",  # from a Monday on
+        "TIME": "CAST(_ AS TIMESTAMP_NTZ)", "HAS": f"LOCATE(TERM, {_FOLDED}) > 0",
         "ADDRESS": f"(_ RLIKE '{_ADDRESS}' AND NOT _ RLIKE '{_NO_DIGIT}')",
     }),
     Dialect("bigquery", "BigQuery", 300, sqlglot="bigquery", monday=0, functions={
@@ -124,8 +130,6 @@ def check_name(name: str, dialect: Dialect) -> None:
         raise StairError(f"{name!r} cannot be a name in SQL")
     if dialect.name == "mysql" and max(name) > "\uffff":
         raise StairError(f'"{name}" has a character that a name in MySQL cannot have; rename it')
-    if dialect.name == "spark" and "${" in name:
-        raise StairError(f'"{name}" has ${{, behind which Spark fills in a variable; rename it')
     if dialect.longest_name is None:
         return
     length = len(name.encode()) if dialect.in_bytes else len(name)
@@ -149,6 +153,8 @@ def translated(text: str, dialect: Dialect) -> str:
         return node
 
     tree = tree.transform(fill_in)
+    if dialect.name == "spark":
+        tree = tree.transform(lambda node: _without_variables(exp, node))
     if dialect.name == "sqlserver":  # a text without N has only the letters of the code page
         for literal in list(tree.find_all(exp.Literal)):
             if literal.is_string and not literal.find_ancestor(exp.Cast):
@@ -157,9 +163,18 @@ def translated(text: str, dialect: Dialect) -> str:
     return plain_text(text, dialect)
 
 
+def _without_variables(exp: Tree, node: Tree) -> Tree:
+    """A name in which Spark would fill in a variable, as a text: in a text alone can it be written
+    so that it does not."""
+    if not (isinstance(node, exp.Column) and "${" in node.name):
+        return node
+    name = exp.Literal.string("`" + node.name.replace("`", "``") + "`")
+    return exp.Anonymous(this="IDENTIFIER", expressions=[name])
+
+
 def plain_text(text: str, dialect: Dialect) -> str:
-    """A statement, or a comment, of which a database fills in nothing before it reads it. No name
-    in it has what is filled in."""
+    """A statement, or a comment, of which a database fills in nothing before it reads it. Only
+    texts in it have what is filled in."""
     return text.replace("${", "\\u0024{") if dialect.name == "spark" else text
 
 

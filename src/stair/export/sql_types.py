@@ -23,7 +23,7 @@ _TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "postgres": ("double precision", "bigint", "text", "boolean", "timestamp",
                  "timestamp with time zone", "interval", "time"),
     "sqlite": ("REAL", "INTEGER", "TEXT", "INTEGER", "TEXT", "TEXT"),
-    "spark": ("DOUBLE", "BIGINT", "STRING", "BOOLEAN", "TIMESTAMP_NTZ"),
+    "spark": ("DOUBLE", "BIGINT", "STRING", "BOOLEAN", "TIMESTAMP_NTZ", "TIMESTAMP"),
     "bigquery": ("FLOAT64", "INT64", "STRING", "BOOL", "DATETIME", "TIMESTAMP"),
     "snowflake": ("DOUBLE", "NUMBER(38, 0)", "VARCHAR", "BOOLEAN", "TIMESTAMP_NTZ"),
     "sqlserver": ("FLOAT", "BIGINT", "NVARCHAR", "BIT", "DATETIME2"),
@@ -35,6 +35,7 @@ _ZONED: Final[Mapping[str, str]] = {
     "duckdb": "without a zone it is an error",
     "postgres": "without a zone it is an error",
     "sqlite": "like 2024-01-31T10:20+01:00; without +01:00 it is taken as UTC",
+    "spark": "a TIMESTAMP_NTZ is taken as UTC, or is an error",
     "bigquery": "a DATETIME is taken as UTC",
 }
 _WORDS: Final[Mapping[tuple[str, str], str]] = {

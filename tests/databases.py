@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import duckdb
 import pytest
 
 from stair.export.sql import to_sql
@@ -38,6 +37,8 @@ def postgres() -> Iterator[Any]:
 def database(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A database that knows the types of columns, as it is when nobody has set its time zone."""
     if request.param == "duckdb":
+        import duckdb
+
         with duckdb.connect() as con:
             yield Database("duckdb", con)
     else:

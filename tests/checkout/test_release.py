@@ -82,6 +82,9 @@ def test_the_kernels_are_what_setup_builds_and_the_doctor_knows() -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert set(asked.stdout.split()) == kernels
+    for name in kernels:  # one that does not say so takes the lock for all of Python
+        source = ROOT / "src" / f"{name.replace('.', '/')}.pyx"
+        assert "# cython: freethreading_compatible=True\n" in source.read_text("utf-8"), name
 
 
 def _bounds() -> dict[str, str]:
@@ -191,6 +194,26 @@ def test_the_tests_of_a_wheel_are_there() -> None:
     assert len(named) >= 3
     for name in named:
         assert (ROOT / name).is_file(), name
+
+
+def test_the_tests_of_a_wheel_need_no_more_than_is_installed_there() -> None:
+    """Where wheels are made there is stair, what it needs, and what is asked for tests; what all
+    tests share had imported DuckDB, and none of them would have begun."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
+    named = re.findall(r"\{project\}/(\S+)", " ".join(settings["test-command"]))
+    there = {re.split(r"[<>=]", line)[0] for line in settings["test-requires"]}
+    more = [each for lines in PROJECT["optional-dependencies"].values() for each in lines]
+    absent = {re.split(r"[<>=\[]", line)[0].lower() for line in more} - there - {"stair"}
+    code = (
+        "import sys, pytest\n"
+        "import _pytest.config, _pytest.terminal, pygments\n"
+        f"for name in {sorted(absent)}: sys.modules.setdefault(name, None)\n"
+        f"sys.exit(pytest.main(['--collect-only', '-q', '-p', 'no:xdist', *{named}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_runs_before_a_commit_is_what_lint_runs() -> None:

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: freethreading_compatible=True
 """The hot kernel: sorted columns, scanned for their best cut and divided with their rows.
 
 Each column is an array of entries, sorted by code once: the code of a value, the row, and in the

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: freethreading_compatible=True
 """The hot loops of counting by level: which rule a row belongs to, and one more for its codes.
 
 `counting.py` has the same in plain numpy, which is the oracle in the tests.

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+# cython: freethreading_compatible=True
 """The hot loops of the matcher: each number among the bounds of a column, and its row's rules less
 those that the bounds rule out. `_match_twin.py` does the same slowly in numpy and is the oracle in
 the tests.

@@ -1,4 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: freethreading_compatible=True
 """The hot loops of the box search; `_twin.py` says the same in plain numpy.
 
 A row has a gain: what covering it is worth now (0 where another rule covers it already). A box

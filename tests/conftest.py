@@ -14,12 +14,13 @@ import pytest
 from hypothesis import settings
 
 from browser import browser
+from by_threads import by_threads
 from databases import database, postgres
 from spark_session import spark
 from strategies import examples
 
-# Fixtures, for the tests of pages, of databases and of Spark.
-__all__ = ["browser", "database", "postgres", "spark"]
+# Fixtures, for the tests of pages, of kernels, of databases and of Spark.
+__all__ = ["browser", "by_threads", "database", "postgres", "spark"]
 
 # A shell that starts something in the background has it ignore Ctrl-C, and so would every command
 # that the tests start and end that way: they waited for their time limits, and failed.
@@ -74,6 +75,8 @@ LONG = {
     "review/test_app": ALL,
     "review/test_session_sequences": ALL,
     "review/test_store": ("TestLog", "test_killed_in_the_middle", "test_two_programs_at_once"),
+    "gpu/test_kernels": ALL,
+    "scale/test_cuda": ALL,
     "scale/test_dask": ALL,
     "scale/test_distilled": ALL,
     "scale/test_scale_failures": ALL,

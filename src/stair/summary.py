@@ -200,7 +200,7 @@ def summarize(
         settings |= {"engine": where.name, "bins": where.bins}
         if how.name != "stair" or validate != 0:
             settings |= {"sample": where.sample}
-        where_rows_are = Elsewhere(source, where, str(labels))
+        where_rows_are = Elsewhere(source, where, labels if isinstance(labels, str) else "")
         return summary_of_counts(coded, counted, settings, source.name, where_rows_are)
     given = take_in(source, statement, chosen, say)
     learn = Learner(how, given.schema, given.verdict, say)

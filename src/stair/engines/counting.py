@@ -188,7 +188,7 @@ def nodes_of(block: Block, paths: Paths) -> NDArray[np.int32]:
     while len(walking := walking[paths.column[node[walking]] >= 0]):
         for here in np.unique(node[walking]).tolist():
             rows = walking[node[walking] == here]
-            codes = block.codes[paths.column[here]][rows]
+            codes = block.codes[paths.column[here]][rows].astype(np.int64)  # a place may be far
             table = int(paths.table[here])
             is_left = codes <= paths.cut[here] if table < 0 else paths.left_of[table + codes] > 0
             node[rows] = np.where(is_left, paths.left[here], paths.right[here])

@@ -14,6 +14,7 @@ from stair.errors import StairError, check_count, option
 BINS: Final = 1024  # of a column, at most
 SAMPLE: Final = 100_000  # rows to learn from where a method needs them in memory
 LEAST_MEMORY: Final = 512 << 20  # the interpreter and its libraries take half of it
+LEAST_ON_GPU: Final = 64 << 20
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -79,8 +80,30 @@ class Spark(LargeEngine):
     work: str | Path | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cuda(LargeEngine):
+    """An NVIDIA GPU, by its number: rows are codes in its memory. Of that so much is used, such as
+    "8GB", or what is free; codes that do not fit stay with the processor and come through for each
+    pass."""
+
+    name: ClassVar[str] = "cuda"
+
+    memory: str | int | None = None
+    device: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("device", self.device, 0)
+        _ = self.bytes_of_memory
+
+    @property
+    def bytes_of_memory(self) -> int | None:
+        """The memory of the GPU to keep within; None: what is free."""
+        return None if self.memory is None else read_memory(self.memory, LEAST_ON_GPU)
+
+
 _MAKERS: Final[Mapping[str, type[LargeEngine]]] = {
-    "duckdb": DuckDB, "dask": Dask, "spark": Spark,
+    "duckdb": DuckDB, "dask": Dask, "spark": Spark, "cuda": Cuda,
 }  # fmt: skip
 ENGINES: Final = ("memory", *_MAKERS)
 
@@ -99,7 +122,7 @@ def engine_of(engine: str | LargeEngine, /, **settings: Any) -> LargeEngine | No
     return None if maker is None else maker(**settings)
 
 
-def read_memory(given: str | int | None) -> int:
+def read_memory(given: str | int | None, least: int = LEAST_MEMORY) -> int:
     """Bytes, from "1GB", "800 MiB" or a number; half of the machine's where nothing is said."""
     if given is None:
         return max(LEAST_MEMORY, _physical() // 2)
@@ -109,8 +132,8 @@ def read_memory(given: str | int | None) -> int:
     number, unit, binary = found.groups()
     base = 1024 ** " KMGT".index(unit) if binary and unit else _UNITS[unit]
     size = int(float(number) * base)
-    if size < LEAST_MEMORY:
-        raise StairError(f"memory {given} is too little; expected at least 512MiB")
+    if size < least:
+        raise StairError(f"memory {given} is too little; expected at least {least >> 20}MiB")
     return size
 
 

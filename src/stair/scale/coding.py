@@ -195,7 +195,7 @@ class Coder:
         fields = range(len(self.coding.fields))
 
         def code(j: int) -> Codes:
-            codes = _codes(self.coding, j, batch)
+            codes = code_column(self.coding, j, batch)
             return codes if len(known) == len(classes) else codes[known]
 
         codes = list(map(code, fields) if pool is None else pool.map(code, fields))
@@ -297,7 +297,7 @@ def make_plan(
     return Plan(coder, verdict, left_out, tuple(names), source, tuple(read))
 
 
-def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
+def code_column(coding: Coding, j: int, batch: Batch) -> Codes:
     """The codes of one column; the last one is "missing"."""
     field, column, edges = coding.fields[j], coding.columns[j], coding.edges[j]
     raw = batch[field.source]
@@ -312,8 +312,7 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
             raw = _networks(raw, field.part)
         places = _places(raw, edges, field.name)
         if column.has_others:
-            own = {value: k for k, value in enumerate(column.values)}
-            codes = [own.get(value, len(own)) for value in _called(field, edges)]
+            codes = codes_of_stored(column, field, edges)
             places = np.array([*codes, size - 1], dtype=np.int64)[places]
         return places.astype(code_type(size))
     assert isinstance(column, Binned)
@@ -322,13 +321,21 @@ def _codes(coding: Coding, j: int, batch: Batch) -> Codes:
     elif field.kind == "time":
         raw = as_times(raw)
     assert not isinstance(raw, Words)
-    type_ = _type_of(column.tops)
+    type_ = type_of_values(column.tops)
     return bin_numbers(
         _in_type(raw, type_, field.name), np.array(edges, dtype=type_), size, gone(raw)
     )
 
 
-def _type_of(values: Sequence[Value]) -> DType:
+def codes_of_stored(column: Categories, field: Field, stored: Sequence[object]) -> list[int]:
+    """The code of each value as it is stored: those that may not be named share one."""
+    if not column.has_others:
+        return list(range(len(stored)))
+    own = {value: k for k, value in enumerate(column.values)}
+    return [own.get(value, len(own)) for value in _called(field, stored)]
+
+
+def type_of_values(values: Sequence[Value]) -> DType:
     """The type that holds these numbers exactly, and whatever lies between them."""
     if not any(isinstance(v, int) for v in values):
         return np.dtype(np.float64)
@@ -392,7 +399,7 @@ def _places(raw: Raw, stored: Sequence[object], name: str) -> NDArray[np.int64]:
         of_code = np.array([*found, missing], dtype=np.int64)
         places: NDArray[np.int64] = of_code[raw.codes]
     else:
-        known = np.array(stored, dtype=_type_of(stored))
+        known = np.array(stored, dtype=type_of_values(stored))
         values = _in_type(raw, known.dtype, name)
         places = np.searchsorted(known, values).astype(np.int64)
         places = np.minimum(places, max(missing - 1, 0))

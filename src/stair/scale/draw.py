@@ -197,7 +197,11 @@ class CodeSample:
 
     def add(self, block: Block, first: int) -> None:
         """Some rows; `first` is the number of the first of them in the data."""
-        self._join(np.arange(first, first + len(block.labels), dtype=np.uint64), block)
+        self.take(np.arange(first, first + len(block.labels), dtype=np.uint64), block)
+
+    def take(self, places: NDArray[np.uint64], block: Block) -> None:
+        """Some rows, by their numbers in the data."""
+        self._join(places, block)
 
     def merge(self, other: CodeSample) -> None:
         if other.block is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
@@ -30,6 +30,7 @@ from stair.scale.rows import G
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LOOKING: Final = "pass 1, looking at the columns"
 BATCH_BYTES: Final = 32 << 20
 WERE: Final = frozenset({"zoned", "clock", "duration", "described"})  # what is not plain any more
 
@@ -53,8 +54,15 @@ def write_codes(stream: Stream, plan: Plan, folder: Path, say: Progress) -> None
 def _profiles(
     stream: Stream, names: Sequence[str], pool: ThreadPoolExecutor, say: Progress
 ) -> dict[str, Profile]:
+    return profiles_of(told_batches(stream, names, LOOKING, say), names, pool)
+
+
+def profiles_of(
+    batches: Iterable[Batch], names: Sequence[str], pool: ThreadPoolExecutor
+) -> dict[str, Profile]:
+    """What columns hold, from some rows after the other."""
     found = {name: Profile() for name in names}
-    for batch in told_batches(stream, names, "pass 1, looking at the columns", say):
+    for batch in batches:
         # Each column is a task of its own, and its parts come in order: the result is the same
         # for any number of threads.
         list(pool.map(partial(_add, found, batch), names))

@@ -53,6 +53,26 @@ class Sketch:
         """Whether values are held as whole numbers, so that the next one is one more."""
         return self.dtype.kind in "iu"
 
+    @classmethod
+    def of_whole(
+        cls,
+        picked: Numbers,
+        n_rows: int,
+        lowest: float,
+        highest: float,
+        whole: bool,
+        distinct: Numbers | None,
+        counts: NDArray[np.int64] | None,
+        n_repeats: int,
+        pairs: float,
+    ) -> Sketch:
+        """Of a column that somebody else has gone over: `picked` are the values at `places_at`
+        of all of its values in order, or of rows drawn evenly from it."""
+        return cls(
+            n_rows, lowest, highest, whole, distinct, counts, n_repeats, pairs, picked.dtype,
+            [_Summary(picked, n_rows)],
+        )  # fmt: skip
+
     def add(self, values: Numbers) -> None:
         """One more part; no NaN."""
         if not len(values):
@@ -164,15 +184,23 @@ def _thinned(ordered: Numbers, weights: NDArray[np.float64] | None, n_rows: int)
     return _Summary(_picked(ordered, weights, SUMMARY, inner=False), n_rows)
 
 
+def places_at(n_rows: int, n: int = SUMMARY, *, inner: bool = False) -> NDArray[np.int64]:
+    """n places at even ranks: in the middles of n parts, or at the n inner bounds of n + 1."""
+    return np.minimum((_shares(n, inner) * n_rows).astype(np.int64), n_rows - 1)
+
+
+def _shares(n: int, inner: bool) -> NDArray[np.float64]:
+    return np.arange(1, n + 1) / (n + 1) if inner else (np.arange(n) + 0.5) / n
+
+
 def _picked(
     ordered: Numbers, weights: NDArray[np.float64] | None, n: int, *, inner: bool
 ) -> Numbers:
-    """n values at even ranks: in the middles of n parts, or at the n inner bounds of n + 1."""
-    shares = np.arange(1, n + 1) / (n + 1) if inner else (np.arange(n) + 0.5) / n
+    """n values at even ranks."""
     if weights is None:
-        places = (shares * len(ordered)).astype(np.int64)
-    else:
-        upto = np.cumsum(weights)
-        places = np.searchsorted(upto, shares * upto[-1], side="left")
+        whole: Numbers = ordered[places_at(len(ordered), n, inner=inner)]
+        return whole
+    upto = np.cumsum(weights)
+    places = np.searchsorted(upto, _shares(n, inner) * upto[-1], side="left")
     picked: Numbers = ordered[np.minimum(places, len(ordered) - 1)]
     return picked

@@ -13,8 +13,9 @@ from typing import Any, Final, Protocol, TypeAlias
 from stair.data.source import Source
 from stair.data.stream import files_of, open_stream
 from stair.engines.counting import Counter
-from stair.engines.large import Dask, DuckDB, LargeEngine, Spark, read_memory
+from stair.engines.large import Cuda, Dask, DuckDB, LargeEngine, Spark, read_memory
 from stair.errors import StairError, option
+from stair.gpu.cuda import on_device
 from stair.intake import Columns, Statement
 from stair.learn.learner import Learner
 from stair.learn.levels import Divisions
@@ -26,10 +27,12 @@ from stair.progress import Progress
 from stair.rules.schema import Schema
 from stair.scale.codes import CodesCounter, totals_of
 from stair.scale.coding import Coded
+from stair.scale.cuda import code_rows, counts_in, memory_of, opened_table
 from stair.scale.dask import FrameRows, code_frame, connected, open_frame
 from stair.scale.distilled import distill_rows
 from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
+from stair.scale.held import labelled
 from stair.scale.options import Options, check_room, rows_that_fit
 from stair.scale.parts import files_here, of_dask, shared_folder
 from stair.scale.rows import Rows
@@ -78,7 +81,7 @@ def learn_large(
     say: Progress,
 ) -> tuple[Coded, Learned]:
     """Rules for data that stays where it is, and what was counted there."""
-    data = source.data
+    data, statement = _in_one_table(source.data, statement, engine)
     label = _label_of(statement, engine)
     _check_work(engine, method, data)
     if statement.weights is not None:
@@ -127,7 +130,8 @@ def learn_large(
         if validate == 0:
             return coded, dataclasses.replace(learned, check="nobody asked for it")
         say("drawing rows to keep aside")
-        fits = rows_that_fit(read_memory(getattr(engine, "memory", None)), len(coded.names))
+        memory = engine.bytes_of_memory if isinstance(engine, DuckDB) else read_memory(None)
+        fits = rows_that_fit(memory, len(coded.names))
         drawn = counter.draw(min(engine.sample, fits), seed)
         learned = dataclasses.replace(learned, n_passes=learned.n_passes + 1)
         return check_by_codes(drawn, coded, learned, learner, validate)
@@ -139,7 +143,7 @@ def fit_large(
     data: object, label: object, engine: LargeEngine, method: StairMethod, say: Progress
 ) -> tuple[Coded, Learned]:
     """What an estimator does with an engine for large data: numbers only, labels as they are."""
-    statement = Statement(label, positive=method.pos_label)
+    data, statement = _in_one_table(data, Statement(label, positive=method.pos_label), engine)
     options = Options(
         _label_of(statement, engine), method.pos_label, n_bins=engine.bins, as_matrix=True
     )
@@ -160,6 +164,8 @@ def learn_by_level(
     if isinstance(engine, DuckDB):
         memory = engine.bytes_of_memory
         return learn_from_files(data, options, method, memory, engine.work, say, check)
+    if isinstance(engine, Cuda):
+        return learn_on_gpu(data, options, method, engine, say, check)
     work = engine.work if isinstance(engine, Spark) else None
     return learn_from_spark(data, options, method, say, work, check)
 
@@ -231,6 +237,37 @@ def learn_from_spark(
             counter.close()
 
 
+def learn_on_gpu(
+    data: object,
+    options: Options,
+    method: StairMethod,
+    engine: Cuda,
+    say: Progress,
+    check: Checking = unchecked,
+) -> tuple[Coded, Learned]:
+    """STAIR on a GPU."""
+    with (
+        on_device(engine.device) as device,
+        opened_table(data, options.table, options.query, device, say) as rows,
+    ):
+        memory = memory_of(engine, device)
+        coded, counter = code_rows(rows, options, device, memory, say)
+        learned = _by_level(counter, coded, method, counts_in(memory), say)
+        return check(counter, coded, learned)
+
+
+def _in_one_table(
+    data: object, statement: Statement, engine: LargeEngine
+) -> tuple[object, Statement]:
+    """Labels that come by themselves are a column where the rows are held."""
+    labels = statement.labels
+    is_path = isinstance(data, str | os.PathLike)
+    if not isinstance(engine, Cuda) or is_path or labels is None or isinstance(labels, str):
+        return data, statement
+    whole = labelled(data, labels)
+    return whole, dataclasses.replace(statement, labels=whole.name)
+
+
 def _by_level(
     counter: Counter,
     coded: Coded,
@@ -256,6 +293,13 @@ def opened_rows(
     if isinstance(engine, Dask):
         with connected(engine.client) as cluster:
             yield FrameRows(*open_frame(data), cluster, say)
+        return
+    if isinstance(engine, Cuda):
+        with (
+            on_device(engine.device) as device,
+            opened_table(data, table, query, device, say) as held,
+        ):
+            yield held
         return
     if not isinstance(engine, DuckDB):
         yield SparkRows(open_spark(data), say)

@@ -1,0 +1,228 @@
+"""The engine on a GPU, where the twin takes the GPU's place: equal rules to those of the other
+engines, wherever the columns are and whatever fits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import stair
+from by_threads import ByThreads
+from large import every_kind, files, mixed
+from stair.engines.large import Cuda
+from stair.gpu.device import Device
+from stair.gpu.twin import Far, Twin
+from stair.learn.grow import leaves_of
+from stair.learn.levels import grow_by_level
+from stair.scale import summarize as large
+from stair.scale.codes import CodesCounter
+from stair.scale.coding import Coding
+from stair.scale.cuda import CudaCounter, code_rows
+from stair.scale.held import held_table
+from stair.scale.options import Options
+from stair.scale.summarize import prepared
+from strategies import examples
+
+
+def _quiet(_: str) -> None:
+    return
+
+
+def _is_there(monkeypatch: pytest.MonkeyPatch, device: Device) -> None:
+    @contextlib.contextmanager
+    def on_device(_: int) -> Iterator[Device]:
+        yield device
+
+    monkeypatch.setattr(large, "on_device", on_device)
+
+
+@pytest.fixture
+def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
+    device = Twin()
+    _is_there(monkeypatch, device)
+    return device
+
+
+def _same(one: stair.Summary, other: stair.Summary) -> None:
+    """All that a summary says."""
+    assert str(one.rules) == str(other.rules)
+    assert one.trace == other.trace
+    assert one.score == other.score
+    assert one.evidence == other.evidence
+    assert one.check == other.check
+    assert one.notes == other.notes
+    assert one.left_out == other.left_out
+    assert one.rules.schema == other.rules.schema
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_files_give_the_summary_of_duckdb(twin: Twin, tmp_path: Path, n_classes: int) -> None:
+    """Rules, counts, trace, the check on rows kept aside, and every word beside them."""
+    pattern = files(mixed(0, n_classes=n_classes), tmp_path / "data")
+    wish: dict[str, Any] = {"labels": "label", "method": "stair", "min_score": 0.9}
+    one = stair.summarize(pattern, engine="duckdb", **wish)
+    other = stair.summarize(pattern, engine="cuda", **wish)
+    assert len(one.rules) > 5
+    _same(one, other)
+    assert other.settings["engine"] == "cuda"
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_kind_of_column_is_taken(twin: Twin, tmp_path: Path, seed: int) -> None:
+    """From memory as from a file; each column has few values, so that no cut is lost."""
+    frame = every_kind(seed)
+    wish: dict[str, Any] = {"labels": "label", "method": "stair", "min_score": 0.9}
+    path = tmp_path / "data.parquet"
+    frame.to_parquet(path)
+    one = stair.summarize(str(path), engine="duckdb", **wish)
+    other = stair.summarize(frame, engine="cuda", **wish)
+    assert str(one.rules) == str(other.rules)
+    assert one.trace == other.trace
+
+
+@settings(
+    max_examples=examples(25), deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(st.integers(0, 10_000), st.sampled_from([2, 3, 5]), st.sampled_from([8, 300, 1024]), st.data())
+def test_counts_and_growth_are_those_of_duckdb_whatever_fits(
+    by_threads: ByThreads, tmp_path_factory: pytest.TempPathFactory, seed: int, n_classes: int,
+    bins: int, data: st.DataObject,
+) -> None:  # fmt: skip
+    """With the same bins: all codes on the device, some, or none; by the twin and by the kernels."""
+    folder = tmp_path_factory.mktemp("cuda")
+    frame = mixed(seed, n_rows=data.draw(st.integers(300, 2500)), n_classes=n_classes)
+    options = Options("label", n_bins=bins, time_parts=False)
+    with prepared(files(frame, folder / "data"), options, 1 << 30, folder, _quiet) as (codes, coded):
+        wish: dict[str, Any] = {"min_score": 0.95, "max_rule_length": 4, "positive": coded.positive}
+        coding = coded.coding
+        duckdb = CodesCounter(codes, coding.columns, coding.sizes, coded.totals)
+        one = grow_by_level(duckdb, **wish)
+        edges = tuple(
+            tuple(c.tops[:-1]) if hasattr(c, "tops") else e
+            for c, e in zip(coding.columns, coding.edges, strict=True)
+        )
+        again = Coding(coding.fields, coding.columns, edges)
+        together = data.draw(st.sampled_from([None, 256, 512]))
+        memory = data.draw(st.sampled_from([40_000, 80_000])) if together else 1 << 26
+        device: Device = data.draw(st.sampled_from([Twin(), by_threads]))
+        if isinstance(device, ByThreads):
+            device.near = 100_000
+        held = held_table(frame, device, _quiet)
+        _, counter = code_rows(held, options, device, memory, _quiet, together, again)
+        other = grow_by_level(counter, **wish)
+        assert counter.totals == coded.totals
+        assert other.growth.steps == one.growth.steps
+        assert other.growth.kept == one.growth.kept
+        assert leaves_of(other.growth, 0) == leaves_of(one.growth, 0)
+        assert len(other.passes) == len(one.passes)
+        if together == 256 and memory == 40_000:
+            assert counter.codes.bytes_beside > 0
+        drawn, same = (each.draw(200, seed) for each in (duckdb, counter))
+        assert isinstance(counter, CudaCounter)
+        assert np.array_equal(drawn.places, same.places)
+        assert drawn.block is not None and same.block is not None
+        for mine, its in zip(drawn.block.codes, same.block.codes, strict=True):
+            assert np.array_equal(mine, its)
+
+
+@pytest.mark.parametrize("method", ["stair", "distilled", "cart"])
+def test_it_does_not_matter_where_the_columns_are(twin: Twin, method: str) -> None:
+    """All in memory, those of numbers on the device, and by the names of either library."""
+    frame = mixed(3, n_classes=2).drop(columns="seen")
+    here = stair.summarize(frame, labels="label", engine="cuda", method=method)
+    on_both = {
+        name: Far(frame[name].to_numpy()) if frame[name].dtype.kind in "bif" else frame[name]
+        for name in frame
+    }
+    assert sum(isinstance(each, Far) for each in on_both.values()) == 5
+    _same(here, stair.summarize(on_both, labels="label", engine="cuda", method=method))
+    _same(here, stair.summarize(pl.from_pandas(frame), labels="label", engine="cuda", method=method))
+
+
+def test_labels_may_come_by_themselves(twin: Twin) -> None:
+    """A matrix on a GPU has no names, so that its labels are an array; and a column of the matrix
+    is read where it lies."""
+    frame = mixed(5)[["amount", "size", "level", "label"]]
+    names = {"amount": "x0", "size": "x1", "level": "x2"}
+    matrix = frame.drop(columns="label").to_numpy()
+    one = stair.summarize(
+        frame.rename(columns=names), labels="label", engine="cuda", method="stair", min_score=0.5
+    )
+    for labels in (frame.label.to_numpy(), Far(frame.label.to_numpy()), frame.label.tolist()):
+        other = stair.summarize(
+            Far(matrix), labels=labels, engine="cuda", method="stair", min_score=0.5
+        )
+        assert str(one.rules) == str(other.rules)
+    fitted = stair.Stair(engine=Cuda(bins=64), min_score=0.5).fit(Far(matrix), frame.label)
+    names_of = pd.DataFrame(matrix, columns=["x0", "x1", "x2"])
+    assert fitted.predict(names_of).shape == (len(matrix),)
+
+
+def test_rows_without_a_label_are_left_out(twin: Twin) -> None:
+    """On the device they stay where they are, and are counted nowhere."""
+    frame = mixed(6)[["amount", "size", "known", "label"]]
+    frame["label"] = frame.label.where(np.arange(len(frame)) % 7 > 0)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    wish: dict[str, Any] = {
+        "labels": "label", "engine": "cuda", "method": "stair", "min_score": 0.5, "validate": 0,
+    }  # fmt: skip
+    one, other = (stair.summarize(each, **wish) for each in (frame, there))
+    _same(one, other)
+    assert one.rules.totals == other.rules.totals
+
+
+def test_categories_of_numbers_are_told_apart_on_the_device(twin: Twin) -> None:
+    """Those that are too rare to be named share a code there too."""
+    rng = np.random.default_rng(2)
+    code = rng.choice([3, 7, 20, *range(100, 160)], 4000, p=[0.3, 0.3, 0.1, *[0.005] * 60])
+    frame = pd.DataFrame({"code": code.astype(float), "x": rng.normal(size=4000)})
+    frame.loc[rng.random(4000) < 0.1, "code"] = np.nan
+    frame["label"] = (frame.code == 7) ^ (rng.random(4000) < 0.01)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    wish: dict[str, Any] = {
+        "labels": "label", "engine": "cuda", "method": "stair", "kinds": {"code": "category"},
+    }  # fmt: skip
+    one, other = (stair.summarize(each, **wish) for each in (frame, there))
+    _same(one, other)
+    assert "code = 7" in str(one.rules)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"weights": "size"}, "weights"),
+        ({"labels": None, "scores": "size", "contamination": 0.1}, "the verdict as a column"),
+        ({"engine": Cuda(memory="64MiB"), "data": Far(np.zeros((3, 2, 2)))}, "3 dimensions"),
+        ({"data": {"a": Far(np.zeros(3, complex))}, "labels": "a"}, "complex128"),
+        ({"data": {"a": Far(np.zeros(3)), "b": Far(np.zeros(4))}, "labels": "a"}, "3 and 4"),
+        ({"data": {"a": Far(np.zeros(0))}, "labels": "a"}, "no rows"),
+        ({"labels": [0, 1]}, "has 2 values, but the data has 3,000 rows"),
+    ],
+)
+def test_what_it_cannot_do_is_said(twin: Twin, given: dict[str, Any], why: str) -> None:
+    given = {"data": mixed(0), "labels": "label", "engine": "cuda", "method": "stair", **given}
+    with pytest.raises(stair.StairError, match=why):
+        stair.summarize(given.pop("data"), **given)
+
+
+def test_too_little_memory_for_a_few_rows_is_said(twin: Twin) -> None:
+    held = held_table(mixed(0), twin, _quiet)
+    with pytest.raises(stair.StairError, match="too few for rows of"):
+        code_rows(held, Options("label"), twin, 2000, _quiet)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(stair.StairError, match="at least 64MiB"):
+        Cuda(memory="1MB")
+    with pytest.raises(stair.StairError, match="device"):
+        Cuda(device=-1)

@@ -22,7 +22,7 @@ GROUPS = {
               "Explanation", "load", "Rulebook"),
     "Rules in use": ("check", "CheckUp", "compare", "Comparison", "update", "Update",
                      "learn_exceptions"),
-    "Data, engines": ("Source", "DuckDB", "Dask", "Spark"),
+    "Data, engines": ("Source", "DuckDB", "Dask", "Spark", "Cuda"),
     "Exports, errors": ("export", "StairError", "FloorNotReached", "OutlierGuessed"),
 }  # fmt: skip
 WIDTH = 88

@@ -1,5 +1,5 @@
 """The kernels of a GPU as they are, run by threads of the processor: a C++ compiler takes them for
-C++ once a few words are explained to it. So their loops, barriers and sums are tried without one."""
+C++ once a few words are explained to it. So their loops, barriers and sums are tried anywhere."""
 
 from __future__ import annotations
 
@@ -79,10 +79,12 @@ void launch(void (*kernel)(A...), int blocks, int threads, int near, void** args
 def compiled(folder: Path) -> Callable[[str], Any]:
     """The kernels by their names, each launched as CuPy does."""
     names = re.findall(r'extern "C" __global__ void (\w+)\(', SOURCE)
-    names = [n for n in names if n != "NAME"] + re.findall(r"^(?:TALLY|TAKE)\((\w+),", SOURCE, re.M)
+    made = re.findall(r"^(?:TALLY|TAKE)\((\w+),", SOURCE, re.M)
+    names = [name for name in names if name != "NAME"] + made
     doors = "".join(
-        f'extern "C" void launch_{n}(int b, int t, int m, void** a) {{ launch({n}, b, t, m, a); }}\n'
-        for n in names
+        f'extern "C" void launch_{name}(int blocks, int threads, int near, void** args)\n'
+        f"{{ launch({name}, blocks, threads, near, args); }}\n"
+        for name in names
     )
     source, library = folder / "kernels.cpp", folder / "kernels.so"
     source.write_text(PREFIX + SOURCE + SUFFIX + doors, encoding="utf-8")

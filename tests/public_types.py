@@ -16,6 +16,7 @@ from stair import (
     CheckUp,
     ColumnWish,
     Comparison,
+    Cuda,
     Dask,
     DistilledStair,
     DuckDB,
@@ -50,7 +51,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type(stair.DistilledStair(), Distilled)
     assert_type(DistilledStair(min_score=0.9), Distilled)
     assert_type((Stair(), LocalStair(), ID3(), CART()), tuple[Stair, LocalStair, ID3, CART])
-    assert_type((DuckDB(), Dask(), Spark()), tuple[DuckDB, Dask, Spark])
+    assert_type((DuckDB(), Dask(), Spark(), Cuda()), tuple[DuckDB, Dask, Spark, Cuda])
     assert_type(ColumnWish("up").cost, int)
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)

@@ -8,12 +8,12 @@ from typing import Any
 
 import stair
 from stair.data.source import Source
-from stair.engines.large import Dask, DuckDB, Spark, engine_of
+from stair.engines.large import Cuda, Dask, DuckDB, Spark, engine_of
 from stair.learn.method import Method
 from stair.learn.methods import method_of, settings_of
 from stair.progress import quiet, telling
 
-ENGINES = {"duckdb": DuckDB, "dask": Dask, "spark": Spark}
+ENGINES = {"duckdb": DuckDB, "dask": Dask, "spark": Spark, "cuda": Cuda}
 
 
 def summarize(

@@ -52,7 +52,7 @@ PARAMETERS = [
         stair.summarize, stair.learn_exceptions, stair.check, stair.update, stair.Source,
         stair.Summary.to_html, stair.Summary.to_text,
         stair.DistilledStair, stair.Stair, stair.LocalStair, stair.ID3, stair.CART,
-        stair.DuckDB, stair.Dask, stair.Spark,
+        stair.DuckDB, stair.Dask, stair.Spark, stair.Cuda,
     )
     for name in inspect.signature(what).parameters
     if name not in ("self", "data", *OF_ESTIMATORS)

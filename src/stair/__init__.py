@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stair import export
     from stair.data.source import Source
-    from stair.engines.large import Dask, DuckDB, Spark
+    from stair.engines.large import Cuda, Dask, DuckDB, Spark
     from stair.errors import FloorNotReached, OutlierGuessed, StairError
     from stair.estimators import CART, ID3, DistilledStair, LocalStair, Stair
     from stair.export.json import Rulebook, load
@@ -29,6 +29,7 @@ _HOMES = {
     "Among": "rules.rule_set",
     "CART": "estimators",
     "ColumnWish": "learn.wishes",
+    "Cuda": "engines.large",
     "Dask": "engines.large",
     "CheckUp": "operation.check",
     "DistilledStair": "estimators",
@@ -67,6 +68,7 @@ __all__ = [
     "CheckUp",
     "ColumnWish",
     "Comparison",
+    "Cuda",
     "Dask",
     "DistilledStair",
     "DuckDB",

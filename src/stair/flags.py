@@ -273,9 +273,12 @@ class EngineFlags(Flags):
 
     names: ClassVar[dict[str, str]] = {"scheduler": "client"}
 
-    engine: Annotated[str, _flag("memory, duckdb or dask.", _LARGE, "memory")] = "memory"
-    memory: Annotated[str | None, _flag("Keep within this, such as 1GB (duckdb).", _LARGE)] = None
+    engine: Annotated[str, _flag("memory, duckdb, dask or cuda.", _LARGE, "memory")] = "memory"
+    memory: Annotated[
+        str | None, _flag("Keep within this, such as 1GB (duckdb; of the GPU: cuda).", _LARGE)
+    ] = None
     scheduler: Annotated[str | None, _flag("A cluster, as tcp://host:8786 (dask).", _LARGE)] = None
+    device: Annotated[int | None, _flag("The number of the GPU (cuda).", _LARGE, "0")] = None
     work: Annotated[
         Path | None, _flag("Folder to keep codes in (method stair; duckdb, dask).", _LARGE)
     ] = None

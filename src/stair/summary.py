@@ -156,9 +156,10 @@ def summarize(
         What the rules may speak of; what they may not.
     kinds : dict
         The kind of a column where it should not be guessed: number, category, time or text.
-    engine : {"memory", "duckdb", "dask", "spark"}, or a DuckDB, Dask or Spark
-        Where the rows are: in memory, in files that are read in parts, or in a Dask or Spark
-        DataFrame. All but the first take the label as a column's name. A value has settings, as in
+    engine : {"memory", "duckdb", "dask", "spark", "cuda"}, or a DuckDB, Dask, Spark or Cuda
+        Where the rows are: in memory, in files that are read in parts, in a Dask or Spark
+        DataFrame, or on a GPU. All but the first take the label as a column's name; a GPU takes an
+        array of labels too. A value has settings, as in
         `stair.DuckDB(memory="1GB")`.
     validate : int, optional
         The rules are also learned on so many folds and scored on the rest; 0 leaves that out. By

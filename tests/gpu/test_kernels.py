@@ -45,7 +45,14 @@ def _paths(rng: np.random.Generator, sizes: list[int], n_splits: int) -> Paths:
     joined = np.concatenate(tables) if tables else np.zeros(1, np.uint8)
     narrow = [each.astype(np.int32) for each in (column, cut, left, right)]
     return Paths(
-        narrow[0], narrow[1], table.astype(np.int64), joined, narrow[2], narrow[3], slot, len(chosen)
+        narrow[0],
+        narrow[1],
+        table.astype(np.int64),
+        joined,
+        narrow[2],
+        narrow[3],
+        slot,
+        len(chosen),
     )
 
 
@@ -81,7 +88,9 @@ def test_counts_are_those_of_any_engine(
     codes = [rng.integers(0, size, n_rows).astype(code_type(size)) for size in sizes]
     labels = rng.integers(0, n_classes, n_rows).astype(np.uint8)
     paths = _paths(rng, sizes, n_splits)
-    columns = sorted(rng.choice(len(sizes), rng.integers(1, len(sizes) + 1), replace=False).tolist())
+    columns = sorted(
+        rng.choice(len(sizes), rng.integers(1, len(sizes) + 1), replace=False).tolist()
+    )
     expected = no_counts(paths.n_slots, sizes, n_classes, columns)
     count_block(Block(codes, labels), paths, sizes, columns, expected, kernel="numpy")
     gone = rng.random(n_rows) < 0.1

@@ -65,7 +65,8 @@ def _same(one: stair.Summary, other: stair.Summary) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_files_give_the_summary_of_duckdb(twin: Twin, tmp_path: Path, n_classes: int) -> None:
+@pytest.mark.usefixtures("twin")
+def test_files_give_the_summary_of_duckdb(tmp_path: Path, n_classes: int) -> None:
     """Rules, counts, trace, the check on rows kept aside, and every word beside them."""
     pattern = files(mixed(0, n_classes=n_classes), tmp_path / "data")
     wish: dict[str, Any] = {"labels": "label", "method": "stair", "min_score": 0.9}
@@ -77,7 +78,8 @@ def test_files_give_the_summary_of_duckdb(twin: Twin, tmp_path: Path, n_classes:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_every_kind_of_column_is_taken(twin: Twin, tmp_path: Path, seed: int) -> None:
+@pytest.mark.usefixtures("twin")
+def test_every_kind_of_column_is_taken(tmp_path: Path, seed: int) -> None:
     """From memory as from a file; each column has few values, so that no cut is lost."""
     frame = every_kind(seed)
     wish: dict[str, Any] = {"labels": "label", "method": "stair", "min_score": 0.9}
@@ -93,16 +95,21 @@ def test_every_kind_of_column_is_taken(twin: Twin, tmp_path: Path, seed: int) ->
     max_examples=examples(25), deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )  # fmt: skip
-@given(st.integers(0, 10_000), st.sampled_from([2, 3, 5]), st.sampled_from([8, 300, 1024]), st.data())
+@given(
+    st.integers(0, 10_000), st.sampled_from([2, 3, 5]), st.sampled_from([8, 300, 1024]), st.data()
+)
 def test_counts_and_growth_are_those_of_duckdb_whatever_fits(
     by_threads: ByThreads, tmp_path_factory: pytest.TempPathFactory, seed: int, n_classes: int,
     bins: int, data: st.DataObject,
 ) -> None:  # fmt: skip
-    """With the same bins: all codes on the device, some, or none; by the twin and by the kernels."""
+    """With the same bins: all codes on the device, some or none; by the twin and the kernels."""
     folder = tmp_path_factory.mktemp("cuda")
     frame = mixed(seed, n_rows=data.draw(st.integers(300, 2500)), n_classes=n_classes)
     options = Options("label", n_bins=bins, time_parts=False)
-    with prepared(files(frame, folder / "data"), options, 1 << 30, folder, _quiet) as (codes, coded):
+    with prepared(files(frame, folder / "data"), options, 1 << 30, folder, _quiet) as (
+        codes,
+        coded,
+    ):
         wish: dict[str, Any] = {"min_score": 0.95, "max_rule_length": 4, "positive": coded.positive}
         coding = coded.coding
         duckdb = CodesCounter(codes, coding.columns, coding.sizes, coded.totals)
@@ -136,7 +143,8 @@ def test_counts_and_growth_are_those_of_duckdb_whatever_fits(
 
 
 @pytest.mark.parametrize("method", ["stair", "distilled", "cart"])
-def test_it_does_not_matter_where_the_columns_are(twin: Twin, method: str) -> None:
+@pytest.mark.usefixtures("twin")
+def test_it_does_not_matter_where_the_columns_are(method: str) -> None:
     """All in memory, those of numbers on the device, and by the names of either library."""
     frame = mixed(3, n_classes=2).drop(columns="seen")
     here = stair.summarize(frame, labels="label", engine="cuda", method=method)
@@ -146,10 +154,13 @@ def test_it_does_not_matter_where_the_columns_are(twin: Twin, method: str) -> No
     }
     assert sum(isinstance(each, Far) for each in on_both.values()) == 5
     _same(here, stair.summarize(on_both, labels="label", engine="cuda", method=method))
-    _same(here, stair.summarize(pl.from_pandas(frame), labels="label", engine="cuda", method=method))
+    _same(
+        here, stair.summarize(pl.from_pandas(frame), labels="label", engine="cuda", method=method)
+    )
 
 
-def test_labels_may_come_by_themselves(twin: Twin) -> None:
+@pytest.mark.usefixtures("twin")
+def test_labels_may_come_by_themselves() -> None:
     """A matrix on a GPU has no names, so that its labels are an array; and a column of the matrix
     is read where it lies."""
     frame = mixed(5)[["amount", "size", "level", "label"]]
@@ -168,7 +179,8 @@ def test_labels_may_come_by_themselves(twin: Twin) -> None:
     assert fitted.predict(names_of).shape == (len(matrix),)
 
 
-def test_rows_without_a_label_are_left_out(twin: Twin) -> None:
+@pytest.mark.usefixtures("twin")
+def test_rows_without_a_label_are_left_out() -> None:
     """On the device they stay where they are, and are counted nowhere."""
     frame = mixed(6)[["amount", "size", "known", "label"]]
     frame["label"] = frame.label.where(np.arange(len(frame)) % 7 > 0)
@@ -181,7 +193,8 @@ def test_rows_without_a_label_are_left_out(twin: Twin) -> None:
     assert one.rules.totals == other.rules.totals
 
 
-def test_categories_of_numbers_are_told_apart_on_the_device(twin: Twin) -> None:
+@pytest.mark.usefixtures("twin")
+def test_categories_of_numbers_are_told_apart_on_the_device() -> None:
     """Those that are too rare to be named share a code there too."""
     rng = np.random.default_rng(2)
     code = rng.choice([3, 7, 20, *range(100, 160)], 4000, p=[0.3, 0.3, 0.1, *[0.005] * 60])
@@ -209,7 +222,8 @@ def test_categories_of_numbers_are_told_apart_on_the_device(twin: Twin) -> None:
         ({"labels": [0, 1]}, "has 2 values, but the data has 3,000 rows"),
     ],
 )
-def test_what_it_cannot_do_is_said(twin: Twin, given: dict[str, Any], why: str) -> None:
+@pytest.mark.usefixtures("twin")
+def test_what_it_cannot_do_is_said(given: dict[str, Any], why: str) -> None:
     given = {"data": mixed(0), "labels": "label", "engine": "cuda", "method": "stair", **given}
     with pytest.raises(stair.StairError, match=why):
         stair.summarize(given.pop("data"), **given)

@@ -42,7 +42,7 @@ class Stair(WeightedClassifier, StairMethod):
         otherwise the smaller class, and a warning (`OutlierGuessed`) says so.
     random_state : int, RandomState or None
         The seed for `refine`; None is the same as 0.
-    engine : {"memory", "duckdb", "dask", "spark"}, DuckDB, Dask or Spark
+    engine : {"memory", "duckdb", "dask", "spark", "cuda"}, DuckDB, Dask, Spark or Cuda
         Where the rows are. With "duckdb", `fit` takes a path or a pattern of files, with "dask" or
         "spark" a DataFrame of theirs; y is then the name of the label's column. The value has the
         engine's own settings, as in `stair.DuckDB(memory="1GB")`.

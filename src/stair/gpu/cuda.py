@@ -220,7 +220,7 @@ class Cupy(Launches):
     def __init__(self, cupy: Foreign, number: int) -> None:
         about = cupy.cuda.runtime.getDeviceProperties(number)
         near = int(about.get("sharedMemPerBlockOptin", 48 << 10))
-        module = cupy.RawModule(code=_PREFIX + SOURCE, options=("--std=c++17",))
+        module = cupy.RawModule(code=_PREFIX + SOURCE, options=("-std=c++17",))
         kernels: dict[str, Foreign] = {}
 
         def kernel(name: str) -> Foreign:

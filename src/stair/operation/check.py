@@ -111,7 +111,7 @@ def check(
         A column of times: rules are counted for each period, and what changed says since when.
     every : {"day", "week", "month", "quarter", "year"}
         How long a period is.
-    engine : {"memory", "duckdb", "dask", "spark"}, or a DuckDB, Dask or Spark
+    engine : {"memory", "duckdb", "dask", "spark", "cuda"}, or a DuckDB, Dask, Spark or Cuda
         Where the rows are.
     on : date, optional
         The day for which rules are looked at that were meant until some day; by default today.

@@ -4,6 +4,7 @@ DuckDB, or as a Dask or Spark DataFrame. Nothing is read before somebody asks fo
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,7 +17,7 @@ from stair.data.packages import NO_EXTENSIONS, Foreign, quoted
 from stair.data.source import Source
 from stair.data.stream import files_of
 from stair.data.stream_csv import csv_query
-from stair.engines.large import Dask, DuckDB, LargeEngine
+from stair.engines.large import Cuda, Dask, DuckDB, LargeEngine
 from stair.errors import StairError, option
 from stair.export.sql import to_sql_predicates
 from stair.export.sql_columns import literal
@@ -38,9 +39,11 @@ class Elsewhere:
         if isinstance(self.engine, Dask):
             parts: Foreign = open_frame(self.source.data)[0]
             return parts.map_partitions(_covered, rules, [place], meta=parts._meta)
-        if isinstance(self.engine, DuckDB):
+        if self._is_of_files:
             condition = _true(to_sql_predicates(rules)[place])
             return self._relation().filter(condition)
+        if isinstance(self.engine, Cuda):
+            raise _not_kept()
         frame: Foreign = self.source.data
         return frame.filter(_true(to_sql_predicates(rules, "spark")[place]))
 
@@ -52,7 +55,7 @@ class Elsewhere:
         if isinstance(self.engine, Dask):
             parts: Foreign = open_frame(self.source.data)[0]
             return parts.map_partitions(_missed, rules, own, self.label, codebook, meta=parts._meta)
-        if isinstance(self.engine, DuckDB):
+        if self._is_of_files:
             relation = self._relation()
             found = relation.project(quoted(self.label)).distinct().fetchall()
             outliers = self._outliers(rules, codebook, [row[0] for row in found])
@@ -60,6 +63,8 @@ class Elsewhere:
             listed = ", ".join(literal(value) for value in outliers) or "NULL"
             is_one = f"{quoted(self.label)} IN ({listed})"
             return relation.filter(_true(_uncovered(is_one, conditions, own)))
+        if isinstance(self.engine, Cuda):
+            raise _not_kept()
         frame: Foreign = self.source.data
         functions = import_module("pyspark.sql.functions")
         found = frame.select(self.label).distinct().collect()
@@ -67,6 +72,11 @@ class Elsewhere:
         conditions = to_sql_predicates(rules, "spark")
         rest = frame.filter(_true(_uncovered("TRUE", conditions, own)))
         return rest.filter(functions.col(f"`{self.label}`").isin(outliers))
+
+    @property
+    def _is_of_files(self) -> bool:
+        is_path = isinstance(self.source.data, str | os.PathLike)
+        return isinstance(self.engine, DuckDB) or (isinstance(self.engine, Cuda) and is_path)
 
     def _outliers(self, rules: RuleSet, codebook: Codebook, found: Sequence[Value]) -> list[Value]:
         """Of the values of the label those that mean outlier."""
@@ -95,6 +105,13 @@ class Elsewhere:
             return con.sql(f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)")
         query, names, _ = csv_query(con, [part.path for part in parts])
         return con.sql(f"SELECT * FROM ({query}) AS t({', '.join(map(quoted, names))})")
+
+
+def _not_kept() -> StairError:
+    return StairError(
+        "the engine cuda does not keep the rows of a table that is held; apply the rules to it, as "
+        "with summary.rules.matches(data)"
+    )
 
 
 def _is_of_outliers(rules: RuleSet, label: Label) -> bool:

@@ -21,7 +21,13 @@ from stair.progress import Progress
 from stair.rules.remarks import unread_in_words
 from stair.rules.schema import Schema, Values
 from stair.verdict.detectors import find
-from stair.verdict.labels import Verdict, labels_from_scores, numbers_in, read_labels
+from stair.verdict.labels import (
+    Verdict,
+    labels_from_scores,
+    notes_on_outliers,
+    numbers_in,
+    read_labels,
+)
 from stair.verdict.reading import labels_from_detector
 
 
@@ -292,7 +298,7 @@ def read_verdict(
             kinds=statement.has_kinds,
             name=name or "labels",
         )
-        return replace(found, notes=(*found.notes, *_notes_on_outliers(found))), taken
+        return replace(found, notes=(*found.notes, *notes_on_outliers(found))), taken
     for side, value in (("positive", positive), ("negative", negative)):
         if value is not None:
             raise StairError(f"{option(side)} is about labels; it does not go with scores")
@@ -323,14 +329,6 @@ def _notes_on_scores(scores: object, name: str) -> tuple[str, ...]:
         "all scores are negative, as those of scikit-learn, whose low ones are strange; the "
         "highest were taken for outliers. If low is strange here, turn the sign around",
     )
-
-
-def _notes_on_outliers(verdict: Verdict) -> tuple[str, ...]:
-    known = verdict.codes[verdict.codes >= 0]
-    if verdict.positive is None or not (known == verdict.positive).mean() > 0.5:
-        return ()
-    which = option("positive")
-    return (f"more than half of the rows are outliers; {which} says which value means outlier",)
 
 
 def _as_name(given: object) -> object:

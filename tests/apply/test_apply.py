@@ -37,20 +37,26 @@ TEXTS = st.sampled_from(
     ["", "NA", "1", "-2", "007", "1.5", "1e3", " 4 ", "x", "true", "False", "2024-03-01",
      "2024-03-01T10:00:00+02:00", "123456789012345678", "18446744073709551615", "inf", "nan"]
 )  # fmt: skip
+# As much of the world writes numbers and days; 1,234 alone may be a thousand.
+ELSEWHERE = st.sampled_from(
+    ["", "7", "1,5", "-0,25", "1,234", "12,000", "123456789012345678", "1.5"]
+)  # fmt: skip
+DAYS = st.sampled_from(["", "2024-01-31", "31.01.2024", "31.01.2024 10:20", "31.02.2024", "1.5"])
+CELLS = [TEXTS, ELSEWHERE, DAYS]
 
 
 @settings(max_examples=examples(150), deadline=None)
 @given(
-    st.lists(st.lists(TEXTS, min_size=2, max_size=2), min_size=1, max_size=12),
+    st.lists(st.tuples(*CELLS), min_size=1, max_size=12),
     st.integers(1, 5),
 )
 def test_columns_read_in_batches_are_those_read_at_once(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], at_once: int
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], at_once: int
 ) -> None:
     """Of a text file every column is what all of its values are, wherever a batch ends."""
     path = tmp_path_factory.mktemp("batches") / "t.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([["a", "b"], *rows])
+        csv.writer(file, delimiter=";").writerows([["a", "b", "c"], *rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("stair.data.csv_plain.FEWEST_AT_ONCE", 1)
         whole = read(path)

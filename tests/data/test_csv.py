@@ -110,7 +110,14 @@ def test_missing_values_in_every_kind_of_column(reader: Any, token: str, tmp_pat
         (["1", "2024-01-31"], object, ["1", "2024-01-31"]),
         (["2024-02-30", "2024-01-31"], object, ["2024-02-30", "2024-01-31"]),
         (["2024-01-31 24:00", "2024-01-31"], object, ["2024-01-31 24:00", "2024-01-31"]),
-        (["31.01.2024"], object, ["31.01.2024"]),
+        (["31.01.2024"], "datetime64[us]", [np.datetime64("2024-01-31")]),
+        (
+            ["31.01.2024 10:20", "2024-02-01"],
+            "datetime64[us]",
+            [np.datetime64("2024-01-31T10:20"), np.datetime64("2024-02-01")],
+        ),
+        (["31.02.2024", "31.01.2024"], object, ["31.02.2024", "31.01.2024"]),
+        (["31/01/2024"], object, ["31/01/2024"]),
         (["2024-01-31", "2024-01-31T10:20Z"], object, ["2024-01-31", "2024-01-31T10:20Z"]),
         ([" 1", "2 "], np.int64, [1, 2]),
         ([" x", "x "], object, [" x", "x "]),
@@ -124,6 +131,52 @@ def test_types_are_decided_by_all_values(
     lines = "\n".join(f"{v},x" for v in values)
     frame = reader(saved(tmp_path, "t.csv", f"v,other\n{lines}\n"), columns=["v"])
     holds(frame, v=(dtype, expected))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("values", "dtype", "expected"),
+    [
+        (["1,5", "2"], np.float64, [1.5, 2]),
+        (["0,5", "", "-0,0"], np.float64, [0.5, NAN, 0.0]),
+        (["1,234", "1,5"], np.float64, [1.234, 1.5]),
+        (["1,234", "12,000"], object, ["1,234", "12,000"]),
+        (["1,5", "1.5"], object, ["1,5", "1.5"]),
+        (["1.234,5"], object, ["1.234,5"]),
+        (["00,5", "1,5"], object, ["00,5", "1,5"]),
+        (["1,5", "9007199254740993"], object, [1.5, 2**53 + 1]),
+    ],
+)
+def test_numbers_with_a_decimal_comma(
+    reader: Any, values: list[str], dtype: Any, expected: list[Any], tmp_path: Path
+) -> None:
+    """A table of meter readings, as Excel writes it in half of Europe: all of its numbers were
+    text that hardly repeats and were left out, so that there were no rules. Numbers that may have
+    a comma for thousands stay text."""
+    lines = "".join(f"{v};x\n" for v in values)
+    frame = reader(saved(tmp_path, "t.csv", f"v;other\n{lines}"), columns=["v"])
+    holds(frame, v=(dtype, expected))
+    holds(
+        reader(saved(tmp_path, "t.csv", f"v;other\n{lines}"), columns=["v"], texts=["v"]),
+        v=(object, [v or None for v in values]),
+    )
+
+
+def test_how_values_are_written_is_said(tmp_path: Path) -> None:
+    """What is read otherwise than it stands there, and what people would read otherwise."""
+    rows = [
+        f"{k},5;{k % 28 + 1:02}.01.2024;{k % 12 + 1}/{k % 28 + 1}/2024;{k * 7},125 €;{k:05};a{k};"
+        f"{'' if k % 9 else -(2**60) - k}"
+        for k in range(60)
+    ]
+    names = "n;day;either;price;code;word;wide"
+    path = saved(tmp_path, "t.csv", names + "\n" + "\n".join(rows) + "\n")
+    assert read(path).notes == (
+        '"n" is read as numbers with a decimal comma, 0,5 being 0.5',
+        '"day" is read as times, 01.01.2024 being the day, the month and the year',
+        '"either" is read as text: 1/1/2024 could be several days; write 2026-03-16',
+        '"price" is read as text: 0,125 € could be several numbers; write 1234.5',
+    )
 
 
 @BOTH

@@ -148,6 +148,21 @@ def test_more_on_rows_kept_aside_is_never_a_worse_conclusion(
     assert worse <= better
 
 
+def test_rules_of_which_one_kind_falls_apart_hold_only_partly() -> None:
+    """Of three kinds of outlier two scored 0.98 and 1.00 on rows kept aside and one 0.17, and the
+    headline was that the rules hold."""
+    codes = np.repeat([0, 1, 2, 3], [900, 50, 50, 20])
+    wrong = np.where(codes == 3, 0, codes)
+    own = [codes == k for k in (1, 2, 3)]
+    tested = [np.arange(len(codes))[k::3] for k in range(3)]
+    for aside, conclusion in ((codes, "hold"), (wrong, "hold partly")):
+        check = check_of(aside, tested, codes, codes, None, own, [1, 2, 3], [1, 2, 3])
+        assert check.conclusion == conclusion
+    # A kind without rules is told elsewhere: nothing of it can fall apart.
+    check = check_of(wrong, tested, codes, wrong, None, own[:2], [1, 2], [1, 2, 3])
+    assert check.conclusion == "hold"
+
+
 def test_few_outliers_say_nothing() -> None:
     """With five outliers a third of them is one or two rows."""
     assert quick_folds(FEWEST - 1, cheaper=True) == 0

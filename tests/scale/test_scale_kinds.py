@@ -315,6 +315,10 @@ CELLS: dict[str, list[str]] = {
     "uuid": ["123e4567-e89b-12d3-a456-426614174000", "223e4567-e89b-12d3-a456-426614174000"],
     "quoted": ["a,b", 'c"d', "e\nf", "'"],
     "empty": ["", "NA"],
+    "comma": ["1,5", "2,25", "7"],
+    "late comma": ["1"] * 400 + ["1,5"],
+    "a thousand": ["1,234", "2,000", "7"],
+    "dotted day": ["31.01.2024", "2024-02-03", "01.03.2024 10:20"],
 }
 
 
@@ -333,7 +337,7 @@ def test_a_csv_file_is_read_as_in_memory(
     odd = (columns["zip"] == "01234") ^ (columns["clock"] == "08:00:00")
     frame = pd.DataFrame({**columns, "label": odd.astype(int)})
     path = tmp_path_factory.mktemp("csv") / "data.csv"
-    frame.to_csv(path, index=False)
+    frame.to_csv(path, index=False, sep=str(rng.choice([",", ";"])))
     options: dict[str, Any] = {"labels": "label", "min_score": 0.9, "name": "data"}
     small = summarize(path, method="stair", **options)
     large = summarize(path, method="stair", engine="duckdb", **options)

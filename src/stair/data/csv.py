@@ -6,19 +6,16 @@ import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from stair.data.csv_duckdb import by_duckdb
 from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows, in_batches
 from stair.data.frame import Loaded, Opened, Parts, unique_names
+from stair.data.spelling import MOST_LOOKED_AT, notes_on
 from stair.data.text import HEAD, TextFile
-from stair.data.values import MISSING
 from stair.errors import StairError
 
 Reader: TypeAlias = Literal["duckdb", "plain"] | None
-
-MOST_LOOKED_AT: Final = 1000  # rows, for how numbers are written
-MOST_CODES: Final = 50  # different numbers: of more, people measure and do not name
 
 
 def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str] = ()) -> Opened:
@@ -52,22 +49,12 @@ def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str]
 
 
 def _notes_on_spelling(layout: Layout, columns: Sequence[Loaded]) -> Iterator[str]:
-    """Which columns of few numbers have one that is written in several ways, such as the versions
-    1.1 and 1.10, as far as the first rows tell."""
-    numeric = [k for k, (array, was) in enumerate(columns) if array.dtype.kind == "f" and not was]
-    places = [layout.places[k] for k in numeric]
-    first = next(blocks(layout, places, MOST_LOOKED_AT), []) if places else []
-    for place, texts in zip(places, first, strict=False):
-        spelled: dict[float, list[str]] = {}
-        for text in sorted({each.strip() for each in texts} - MISSING):
-            spelled.setdefault(float(text), []).append(text)
-        several = [ways for number, ways in spelled.items() if number and len(ways) > 1]
-        if several and len(spelled) <= MOST_CODES:
-            one, other = several[0][:2]
-            yield (
-                f'"{layout.header[place].strip()}" is read as numbers, in which {one} and {other} '
-                "are one; as a category they are two"
-            )
+    """What a person should know of how values are written, as far as the first rows tell."""
+    first = next(blocks(layout, layout.places, MOST_LOOKED_AT), []) if layout.places else []
+    for place, texts, (array, was) in zip(layout.places, first, columns, strict=False):
+        is_text = array.dtype != object or isinstance(next(filter(None, array), None), str)
+        if not was and place not in layout.texts and is_text:
+            yield from notes_on(layout.header[place].strip(), texts, array.dtype.kind)
 
 
 def _find_separator(text: TextFile, ending: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from stair.data.frame import Array, Loaded, Parts
 from stair.data.text import TextFile
-from stair.data.values import ColumnKind, Piece, as_text, join_pieces, typed
+from stair.data.values import ColumnKind, Piece, as_text, decimals_beside, join_pieces, typed
 from stair.errors import StairError
 
 _LONGEST_FIELD = 1 << 24
@@ -31,6 +31,11 @@ class Layout:
     places: list[int]
     texts: frozenset[int] = frozenset()
     """The places of columns whose values are text, whatever they look like."""
+
+    @property
+    def decimals(self) -> str:
+        """The marks that may stand before decimals."""
+        return decimals_beside(self.separator)
 
 
 @contextlib.contextmanager
@@ -87,7 +92,11 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
     pieces: list[list[Piece]] = [[] for _ in places]
     for columns in blocks(layout, places, at_once):
         for i, piece, values in zip(places, pieces, columns, strict=True):
-            piece.append(("text", as_text(values, None)) if i in layout.texts else typed(values))
+            piece.append(
+                ("text", as_text(values, None))
+                if i in layout.texts
+                else typed(values, layout.decimals)
+            )
     joined = [join_pieces(piece) for piece in pieces]
     again = [i for i, column in enumerate(joined) if column is None]
     if again:
@@ -103,7 +112,10 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
 def in_batches(layout: Layout, at_once: int) -> Parts:
     """The same columns, some rows at a time: one pass finds out what they are, one reads them."""
     at_once = max(FEWEST_AT_ONCE, min(at_once, MOST_CELLS // len(layout.header)))
-    kinds = [ColumnKind({"text"} if place in layout.texts else set()) for place in layout.places]
+    kinds = [
+        ColumnKind({"text"} if place in layout.texts else set(), layout.decimals)
+        for place in layout.places
+    ]
     n_rows = 0
     for columns in blocks(layout, layout.places, at_once):
         n_rows += len(columns[0])

@@ -135,7 +135,7 @@ class Stream:
         self._places = [f"c{i}" for i in range(len(described))]
         self._relation = f"({table.relation}\n) AS t({', '.join(self._places)})"
         self.names, notes = unique_names(table.names or [row[0] for row in described])
-        self.notes = tuple(notes.values())
+        self.notes = (*notes.values(), *table.notes)
         self._columns = {
             name: _column(row[1], place)
             for name, row, place in zip(self.names, described, self._places, strict=True)
@@ -300,6 +300,7 @@ class Table(NamedTuple):
     relation: str
     names: list[str] | None = None
     zones: dict[int, str] | None = None  # of columns by their place, where they are not UTC
+    notes: tuple[str, ...] = ()
 
 
 def _table(

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from stair.data.frame import Value
 from stair.data.reading import opened_file
-from stair.data.values import MISSING, typed
+from stair.data.spelling import MOST_LOOKED_AT, notes_on
+from stair.data.values import (
+    COMMA_NUMBER,
+    DOTTED_DAY,
+    EITHER_NUMBER,
+    MISSING,
+    decimals_beside,
+    typed,
+)
 from stair.data.zones import SEVERAL, in_common, known_zone
 from stair.errors import StairError
 
@@ -37,9 +45,9 @@ TOGETHER: Final = 100  # columns that one query asks about: it holds much for ea
 
 def csv_query(
     con: duckdb.DuckDBPyConnection, paths: Sequence[str]
-) -> tuple[str, list[str], dict[int, str]]:
-    """A query for the rows of these files with typed columns, the names of its columns, and the
-    zones of times by their place."""
+) -> tuple[str, list[str], dict[int, str], tuple[str, ...]]:
+    """A query for the rows of these files with typed columns, the names of its columns, the zones
+    of times by their place, and what a person should know of how values are written."""
     names, separator = _layout(paths)
     listed = ", ".join(_text(glob.escape(path)) for path in paths)
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
@@ -50,9 +58,13 @@ def csv_query(
         "hive_partitioning = false, strict_mode = true, null_padding = false)"
     )
     first = con.execute(f"SELECT * FROM {fields} LIMIT {FIRST}").fetchall()
-    guesses = [typed([row[i] or "" for row in first])[0].split(" ")[0] for i in range(len(names))]
+    decimals = decimals_beside(separator)
+    guesses = [
+        typed([row[i] or "" for row in first], decimals)[0].split(" ")[0] for i in range(len(names))
+    ]
     typed_cells: list[str] = []
     zones: dict[int, str] = {}
+    notes: list[str] = []
     for start in range(0, len(names), TOGETHER):
         here = range(start, min(start + TOGETHER, len(names)))
         asked = [list(_questions(i, guesses[i])) for i in here]
@@ -61,10 +73,12 @@ def csv_query(
         found = iter(con.execute(f"{query} FROM {fields})").fetchall()[0])
         for i, each in zip(here, asked, strict=True):
             counts = [next(found) for _ in each]
-            typed_cells.append(_typed(f"c{i}", gone, guesses[i], counts))
+            typed_cell, kind = _typed(f"c{i}", gone, guesses[i], counts, decimals)
+            typed_cells.append(typed_cell)
+            notes += notes_on(names[i], [row[i] or "" for row in first[:MOST_LOOKED_AT]], kind)
             if "instant" in _TESTS[guesses[i]] and counts[-1]:
                 zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[-2:])
-    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones
+    return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones, tuple(notes)
 
 
 def _layout(paths: Sequence[str]) -> tuple[list[str], str]:
@@ -115,7 +129,9 @@ def _stripped(cell: str) -> str:
 
 # What is counted of a column that may be of a kind, as far as its first lines say.
 _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "int": ("whole", "signed", "unsigned", "number"),
+    "int": ("whole", "signed", "unsigned", "number", "comma", "sure comma"),
+    "comma": ("comma", "sure comma"),
+    "comma?": ("comma", "sure comma"),
     "float": ("number",),
     "bool": ("truth",),
     "date": ("time",),
@@ -126,6 +142,8 @@ _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
         "signed",
         "unsigned",
         "number",
+        "comma",
+        "sure comma",
         "truth",
         "time",
         "instant",
@@ -146,32 +164,48 @@ def _questions(i: int, guess: str) -> Iterator[str]:
     def fits(pattern: str) -> str:
         return f"FILTER (regexp_full_match({text}, '{pattern}'))"
 
+    def fits_iso(pattern: str) -> str:
+        return f"FILTER (regexp_full_match({_iso(text)}, '{pattern}'))"
+
     asked = {
         "whole": f"count(*) {fits(_WHOLE)}",
         "signed": f"count(TRY_CAST({text} AS BIGINT))",
         "unsigned": f"count(TRY_CAST({text} AS UBIGINT))",
         "number": f"count(*) {fits(_NUMBER)}",
+        "comma": f"count(*) {fits(COMMA_NUMBER)}",
+        "sure comma": f"count(*) FILTER (contains({text}, ',') "
+        f"AND NOT regexp_full_match({text}, '{EITHER_NUMBER}'))",
         "truth": f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
-        "time": f"count({_as_time(text)}) {fits(f'{_DAY}([T ]{_HOUR})?')}",
-        "instant": f"count({_as_instant(text)}) {fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
+        "time": f"count({_as_time(text)}) {fits_iso(f'{_DAY}([T ]{_HOUR})?')}",
+        "instant": f"count({_as_instant(text)}) {fits_iso(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
         "least zone": f"min(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
         "largest zone": f"max(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
     }
     yield from (asked[test] for test in _TESTS[guess])
 
 
+def _iso(text: str) -> str:
+    """16.03.2026 as 2026-03-16."""
+    return rf"regexp_replace({text}, '{DOTTED_DAY}', '\3-\2-\1')"
+
+
 def _as_time(text: str) -> str:
     """Down to the microsecond; there is no year 0."""
+    text = _iso(text)
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN left({text}, 26) END AS TIMESTAMP)"
 
 
 def _as_instant(text: str) -> str:
+    text = _iso(text)
     cut = rf"regexp_replace({text}, '(\.[0-9]{{6}})[0-9]+', '\1')"
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(cell: str, gone: str, guess: str, counts: Sequence[Value]) -> str:
-    """The column as what all of its values are; as text where they agree on nothing else."""
+def _typed(
+    cell: str, gone: str, guess: str, counts: Sequence[Value], decimals: str
+) -> tuple[str, str]:
+    """The column as what all of its values are, and the kind of numpy's type; as text where they
+    agree on nothing else."""
     n_all, n_gone, n_spaced, *tested = counts
     found = dict(zip(_TESTS[guess], tested, strict=True))
     n = n_all - n_gone
@@ -181,13 +215,16 @@ def _typed(cell: str, gone: str, guess: str, counts: Sequence[Value]) -> str:
         text = _stripped(cell)
     is_all = {kind for kind, count in found.items() if count == n}
     if not n:
-        return "CAST(NULL AS DOUBLE)"
+        return "CAST(NULL AS DOUBLE)", "f"
     if "number" in is_all:
         whole = "whole" in is_all
         signed, unsigned = whole and "signed" in is_all, whole and "unsigned" in is_all
-        return f"CAST({text} AS {'BIGINT' if signed else 'UBIGINT' if unsigned else 'DOUBLE'})"
+        found_type = "BIGINT" if signed else "UBIGINT" if unsigned else "DOUBLE"
+        return f"CAST({text} AS {found_type})", "f" if found_type == "DOUBLE" else "i"
+    if "," in decimals and "comma" in is_all and found["sure comma"]:
+        return f"CAST(replace({text}, ',', '.') AS DOUBLE)", "f"
     if "truth" in is_all:
-        return f"lower({text}) = 'true'"
+        return f"lower({text}) = 'true'", "b"
     if "time" in is_all:
-        return _as_time(text)
-    return _as_instant(text) if "instant" in is_all else cell
+        return _as_time(text), "M"
+    return (_as_instant(text), "") if "instant" in is_all else (cell, "O")

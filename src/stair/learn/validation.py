@@ -47,12 +47,13 @@ class Check:
     learned: float  # the score on the rows that the rules were learned from
     found_again: tuple[float, ...] = ()
     of_kinds: tuple[float, ...] = ()  # the score of each kind of outlier, where there are several
+    # Of what the rules of each kind are better than chance, how much is left; 1 without rules.
+    left_of_kinds: tuple[float, ...] = ()
 
     @property
     def conclusion(self) -> Conclusion:
-        better = self.learned - self.chance
-        left = (self.score - self.chance) / better if better > 0 else 0.0
-        if left >= HOLDS:
+        left = _left(self.score, self.learned, self.chance)
+        if left >= HOLDS and min(self.left_of_kinds, default=left) >= HOLDS_PARTLY:
             return "hold"
         return "hold partly" if left >= HOLDS_PARTLY else "describe these rows only"
 
@@ -60,6 +61,12 @@ class Check:
     def falling(self) -> tuple[int, ...]:
         """The numbers (from 1) of the rules that fall apart."""
         return tuple(k for k, s in enumerate(self.found_again, start=1) if s < FOUND_AGAIN)
+
+
+def _left(score: float, learned: float, chance: float) -> float:
+    """Of what rules are better than chance where they were learned, the part left elsewhere."""
+    better = learned - chance
+    return max(0.0, (score - chance) / better) if better > 0 else 0.0
 
 
 def quick_folds(n_outliers: int, *, cheaper: bool) -> int:
@@ -139,8 +146,9 @@ def check_of(
         )
 
     wanted = list(kinds) if positive is None else [positive]
+    chances = [chance_of(predicted == k, codes == k, times) for k in wanted]
     if wanted:
-        chance = float(np.mean([chance_of(predicted == k, codes == k, times) for k in wanted]))
+        chance = float(np.mean(chances))
     else:
         chance = float(np.bincount(codes, times).max() / times.sum())
     found_again = tuple(
@@ -150,11 +158,17 @@ def check_of(
         for rows, label in zip(own_rows, labels, strict=True)
     )
     everything = np.arange(len(codes))
+    of_kinds = tuple(score_of_classes(predicted, codes, k, times) for k in kinds)
+    left_of_kinds = tuple(
+        _left(score, score_of_classes(learned, codes, k, times), by_chance) if k in labels else 1.0
+        for k, score, by_chance in zip(kinds, of_kinds, chances, strict=False)
+    )
     return Check(
         tuple(score(predicted, rows) for rows in tested),
         score(predicted, everything),
         chance,
         score(learned, everything),
         found_again,
-        tuple(score_of_classes(predicted, codes, k, times) for k in kinds),
+        of_kinds,
+        left_of_kinds,
     )

@@ -78,7 +78,8 @@ def _check(found: Document, n_rules: int, n_kinds: int) -> Check:
     if not scores or len(found_again) != n_rules or len(of_kinds) != n_kinds:
         raise ValueError("the check is of other rules")
     score, chance, learned = (_number(found[name]) for name in ("score", "chance", "learned"))
-    return Check(scores, score, chance, learned, found_again, of_kinds)
+    left = tuple(map(_number, found.get("left_of_kinds", ())))  # the first files have none
+    return Check(scores, score, chance, learned, found_again, of_kinds, left)
 
 
 def _rules(document: Document, rules: Sequence[object]) -> tuple[Rule, ...]:

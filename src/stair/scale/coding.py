@@ -36,7 +36,7 @@ from stair.scale.profile import NEVER, Profile, called, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
 from stair.verdict.codebook import Codebook
-from stair.verdict.labels import Verdict, outlier_among, read_labels
+from stair.verdict.labels import Verdict, notes_on_outliers, outlier_among, read_labels
 
 CHANGED = "the data changed while it was read: {} has a value that was not there before; run again"
 
@@ -158,6 +158,8 @@ def read_verdict(profile: Profile, options: Options) -> tuple[Verdict, tuple[Val
             values, positive=options.positive, negative=options.negative,
             kinds=options.outlier_kinds, name=name, counts=counts,
         )  # fmt: skip
+        said = (*verdict.notes, *notes_on_outliers(verdict, counts))
+        verdict = replace(verdict, notes=said)
     if profile.kind == "number":
         assert profile.sketch.distinct is not None
         stored = tuple(profile.sketch.distinct.tolist())

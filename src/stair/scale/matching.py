@@ -103,7 +103,7 @@ class Elsewhere:
         listed = ", ".join("'" + glob.escape(p.path).replace("'", "''") + "'" for p in parts)
         if ending in (".parquet", ".pq"):
             return con.sql(f"SELECT * FROM read_parquet([{listed}], hive_partitioning = false)")
-        query, names, _ = csv_query(con, [part.path for part in parts])
+        query, names, *_ = csv_query(con, [part.path for part in parts])
         return con.sql(f"SELECT * FROM ({query}) AS t({', '.join(map(quoted, names))})")
 
 

@@ -76,6 +76,17 @@ class Verdict:
     codebook: Codebook | None = None
 
 
+def notes_on_outliers(verdict: Verdict, counts: Sequence[int] | None = None) -> tuple[str, ...]:
+    """That most rows are outliers; what is a label here may be that of so many rows."""
+    known = verdict.codes >= 0
+    times = np.ones(len(known)) if counts is None else np.asarray(counts)
+    share = times[verdict.codes == verdict.positive].sum() / times[known].sum()
+    if verdict.positive is None or not share > 0.5:
+        return ()
+    which = option("positive")
+    return (f"more than half of the rows are outliers; {which} says which value means outlier",)
+
+
 def read_labels(
     values: object,
     *,

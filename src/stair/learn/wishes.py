@@ -38,6 +38,8 @@ LARGEST_DENOMINATOR: Final = 1_000_000
 # A ceiling that is passed weighs so much more than a floor that is missed: what comes nearest to
 # wishes that cannot all be had keeps to the ceilings.
 CEILING: Final = 10.0
+# What stays where not all wishes can be had.
+BUDGETS: Final = ("max_alerts", "max_total_length", "max_rules")
 # The search for wishes begins at an F1 that asks for much the same; from here to there.
 LOWEST, HIGHEST = 0.05, 0.95
 
@@ -304,6 +306,12 @@ class Wishes:
             is_met = found.n_rules <= self.rules
             listed.append(Outcome("max_rules", self.rules, found.n_rules, is_met))
         return tuple(listed)
+
+
+def kept(outcomes: Sequence[Outcome]) -> tuple[int, int]:
+    """How many budgets are kept, and how many wishes are had: budgets come first."""
+    budgets = sum(each.is_met for each in outcomes if each.name in BUDGETS)
+    return budgets, sum(each.is_met for each in outcomes)
 
 
 def alerts_of(alerts: float | int, n_rows: int) -> int:

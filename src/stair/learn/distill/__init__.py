@@ -24,7 +24,7 @@ from stair.learn.distill.polish import Reader, clauses_of
 from stair.learn.distill.starts import boxes_of
 from stair.learn.grow import Growth, grow, leaves_of
 from stair.learn.known import length_with_costs
-from stair.learn.wishes import Outcome, Reach, Wishes
+from stair.learn.wishes import Outcome, Reach, Wishes, kept
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_SIDE, ONE_SIDE, Column, attribute_name
 from stair.rules.match import first_covering
@@ -193,11 +193,11 @@ def distill(
     rules, score = make(found)
     if not wishes.is_plain and positive is not None:
         outcomes = make.outcomes(rules, wishes, costs)
-        if chosen.is_enough and not all(each.is_met for each in outcomes):
+        if not all(each.is_met for each in outcomes):
             # A wide bound wins outliers beyond it, and they are alerts too.
             tight, tight_score = make(polished(is_wide=False))
             narrow = make.outcomes(tight, wishes, costs)
-            if sum(each.is_met for each in narrow) > sum(each.is_met for each in outcomes):
+            if kept(narrow) > kept(outcomes):
                 rules, score, outcomes = tight, tight_score, narrow
         bound = min(chosen.bound, length_with_costs(rules, costs))
         most = float(np.ldexp(chosen.most, engine.unit)) * _grain(problem, sums)

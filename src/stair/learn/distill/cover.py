@@ -83,6 +83,17 @@ class Problem:
         """Whether a rule that covers these rows is as precise as each must be."""
         return self.of_rules is None or self.of_rules.of(self.sums_of(rows)) > self.of_rules.floor
 
+    @property
+    def most_alerts(self) -> int | None:
+        """How many rows may be alerts; None where nobody says."""
+        return next((-limit.floor - 1 for limit in self.limits if limit.of_rows), None)
+
+    def fits(self, rule: Candidate) -> bool:
+        """Whether a rule by itself is within the budgets. One that is not is in no set that is."""
+        alerts, length = self.most_alerts, self.most_length
+        is_short = length is None or rule.length <= length
+        return is_short and (alerts is None or int(self.alerts[rule.rows].sum()) <= alerts)
+
     def shortfall(self, sums: Sequence[int], n_rules: int, length: int) -> float:
         """How far rules are from what is wished; 0 where they are all that."""
         missed = sum(limit.shortfall(sums) for limit in self.limits)

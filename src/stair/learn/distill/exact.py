@@ -295,6 +295,8 @@ def candidates_of(
         key = (frozenset(rule.box), rule.rows.tobytes())
         if key in seen or rule.hits < problem.min_outliers or not problem.is_precise(rule.rows):
             continue
+        if not problem.fits(rule):
+            continue
         if len(kept) >= MOST_RULES or n_rows + len(rule.rows) > MOST_ROWS:
             break
         seen.add(key)

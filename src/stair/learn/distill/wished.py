@@ -94,8 +94,8 @@ def _boxes(bins: Sequence[Sequence[Bins]], first: int = 0) -> Iterator[Box]:
 
 def alerts_within(problem: Problem) -> int:
     """How many rows may be alerts; all, where nobody says."""
-    budget = next((limit for limit in problem.limits if limit.of_rows), None)
-    return int(problem.alerts.sum()) if budget is None else -budget.floor - 1
+    most = problem.most_alerts
+    return int(problem.alerts.sum()) if most is None else most
 
 
 def narrowed(cover: Cover, rule: Candidate) -> Candidate | None:

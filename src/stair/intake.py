@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,10 @@ from stair.verdict.labels import (
     read_labels,
 )
 from stair.verdict.reading import labels_from_detector
+
+# Labels of a column's name that stand one for one for its values are made from it: 1 and true. Of
+# more values than these that may be a measure and what follows from it.
+MOST_STAND_INS: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +144,7 @@ def take_in(source: Source, statement: Statement, chosen: Columns, say: Progress
     schema = Schema(fields, tuple(frame.columns))
     values = read_to_learn(schema, told)
     schema = schema.marked_by(values)
-    marks = notes_on_marks(fields, told)
+    marks = notes_on_marks(fields, told, kinds)
     said = {unread_in_words(source, "number", n) for source, n in values.unread.items()}
     types = told.types
     notes = (
@@ -254,16 +258,21 @@ def _check_index(data: object, verdict: object, name: str) -> None:
 
 
 def _own_column(frame: Frame, given: object) -> list[str]:
-    """The column that a Series came from: of its name, and with its values."""
+    """The column that a Series came from: of its name, and with its values, or with a few that
+    stand for them one for one, as true for 1."""
     name = getattr(given, "name", None)
     if name is None or isinstance(given, str) or str(name) not in frame.columns:
         return []
     column, values = frame.columns[str(name)], from_object({"given": given}).columns["given"]
-    if values.dtype.kind != column.dtype.kind or len(values) != len(column):
+    if len(values) != len(column):
         return []
     gone = is_missing(column)
-    is_same = (is_missing(values) == gone).all() and (values[~gone] == column[~gone]).all()
-    return [str(name)] if is_same else []
+    if (is_missing(values) != gone).any():
+        return []
+    pairs = set(zip(values[~gone].tolist(), column[~gone].tolist(), strict=True))
+    one, other = ({pair[side] for pair in pairs} for side in (0, 1))
+    stands_for = len(one) == len(other) == len(pairs) <= MOST_STAND_INS
+    return [str(name)] if stands_for or all(a == b for a, b in pairs) else []
 
 
 def read_verdict(

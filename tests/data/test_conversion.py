@@ -107,3 +107,29 @@ def test_versions_are_texts_where_they_are_categories(tmp_path: Path) -> None:
     saved = stair.export.from_json(summary.to_json())
     frame = stair.data.read(path, texts=saved.rules.schema.texts())
     assert saved.rules.predict(frame).tolist().count("outlier") == 50
+
+
+def test_one_word_among_numbers_is_told() -> None:
+    """One "pending" among six hundred weights made them names, which were left out for hardly
+    repeating: nothing was found, and nothing said why. Codes such as 007 are names anyhow."""
+    random = np.random.default_rng(0)
+    weights = [f"{weight:.2f}" for weight in random.normal(50, 10, 600)]
+    flags = [int(float(weight) > 63) for weight in weights]
+    weights[5], weights[7], flags[5], flags[7] = "n/a", "pending", 0, 0
+    table = {"weight": weights, "z": [k % 13 for k in range(600)]}
+    left_out = stair.summarize(table, labels=flags, validate=0).left_out["weight"]
+    assert left_out.startswith('names, for "pending" is no number, and values hardly repeat')
+    with pytest.raises(stair.StairError, match="should have numbers, but has 'pending'"):
+        stair.summarize(table, labels=flags, kinds={"weight": "number"})
+
+    weights[5] = "50.00"
+    table["weight"] = [weight if weight.isalpha() else f"{weight[0]}0" for weight in weights]
+    flags = [int(weight in ("60", "70", "80")) for weight in table["weight"]]
+    notes = stair.summarize(table, labels=flags, validate=0).notes
+    assert notes == (
+        '"weight" is read as names, for "pending" is no number; the other 599 values are',
+    )
+    named = {"weight": "category"}
+    assert not stair.summarize(table, labels=flags, kinds=named, validate=0).notes
+    table["weight"][7] = "007"
+    assert not stair.summarize(table, labels=flags, validate=0).notes

@@ -276,6 +276,7 @@ def test_the_header_says_of_which_types_columns_are(
         re.findall(rf"^-- {field.source}: ([^(\n]+(?:\([0-9, ]+\))?)", text, re.M),
     )
     assert text.count(head) == 1
+    assert (", null or None in a text file must be NULL)" in text) == (field.type == "text")
     expected = rules.predict({field.source: values}).tolist() if values else []
     if dialect in TYPES:
         con = sqlite3.connect(":memory:") if dialect == "sqlite" else duckdb.connect()

@@ -409,6 +409,22 @@ def test_the_verdicts_own_column_may_be_included() -> None:
     assert summarize(table, labels="y", include=["v", "y"]).rules.features == ("v",)
 
 
+def test_labels_made_of_a_column_are_not_explained_by_it() -> None:
+    """`labels=frame["flag"].astype(bool)` gave `flag ≥ 1`, F1 1.00: the column is the verdict in
+    other words. A column of another name may be one, too, but nothing says so."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": random.normal(size=300), "z": random.normal(size=300)})
+    frame["flag"] = (frame.x > 1.3).astype(int)
+    words = frame["flag"].map({0: "ok", 1: "fraud"})
+    for labels in (frame["flag"], frame["flag"].astype(bool), words, pl.Series("flag", words)):
+        summary = summarize(frame, labels=labels, validate=0)
+        assert [clause.feature for rule in summary.rules for clause in rule.clauses] == ["x"]
+        assert summary.left_out == {"flag": "the verdict itself"}
+    assert not summarize(frame, labels=words.rename("a"), validate=0).left_out
+    scores = (10 - frame["x"]).rename("x")  # made of many values: what follows from a measure
+    assert "x" not in summarize(frame, scores=scores, contamination=0.1, validate=0).left_out
+
+
 def test_infinite_categories_are_refused_in_a_sentence() -> None:
     table = {"x": np.array([1.0, 2.0, np.inf] * 20), "z": np.arange(60.0)}
     with pytest.raises(StairError, match='"x" has infinite numbers, which cannot be categories'):

@@ -117,6 +117,22 @@ def marked_numbers(texts: Sequence[str]) -> dict[str, int] | None:
     return marks if marks and n_numbers >= TRUE_NUMBERS * len(texts) else None
 
 
+def no_numbers_among(texts: Sequence[str]) -> dict[str, int]:
+    """What keeps a column of texts from being read as numbers, where nearly all of them are, and
+    how often each occurs. Codes such as 007 are no accident."""
+    odd: dict[str, int] = {}
+    most = (1.0 - TRUE_NUMBERS) * len(texts)
+    n_odd = 0
+    for text in texts:
+        if _NUMBER.fullmatch(text.strip()) is None:
+            n_odd += 1
+            if n_odd > most or text.strip().isdigit():
+                return {}
+            if not is_marker(text):
+                odd[text] = odd.get(text, 0) + 1
+    return odd
+
+
 def is_marker(text: object) -> bool:
     """Whether a text says that there is no number: n/a, unknown, ?"""
     return isinstance(text, str) and text.strip().lower() in MARKERS
@@ -197,8 +213,8 @@ def as_numbers(raw: Array, name: str, strict: bool) -> tuple[Array, int]:
     unread: list[object] = []
     listed = [_number(v, unread) for v in raw.tolist()]
     if unread:
-        strict = strict and not all(map(is_marker, unread))
-        _check_some_are_read(name, listed, unread, "numbers", strict)
+        others = [value for value in unread if not is_marker(value)]
+        _check_some_are_read(name, listed, others or unread, "numbers", strict and bool(others))
     return exact_numbers(listed), len(unread)
 
 

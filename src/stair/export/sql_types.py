@@ -58,6 +58,8 @@ def types_in_words(rules: RuleSet, dialect: Dialect) -> list[str]:
         known = _AS.get(field.type, field.type)
         words = _ZONED.get(dialect.name, "") if known == "zoned" else ""
         words = words or _WORDS.get((dialect.name, known), "")
+        if field.type == "text":
+            words = "what is empty, NA, N/A, NaN, null or None in a text file must be NULL"
         if field.marked:
             words = _of_text(dialect)
         more = f" ({words})" * bool(words)

@@ -26,6 +26,7 @@ from stair.data.conversion import (
     is_missing,
     marked_numbers,
     network_of,
+    no_numbers_among,
     parts_that_change,
     type_of_column,
     zone_of_column,
@@ -202,14 +203,27 @@ def source_of_networks(field: Field) -> str:
     return field.source if field.part in NETWORKS else ""
 
 
-def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
-    """Which columns of text are read as numbers, and what counts as missing there."""
+def notes_on_marks(
+    fields: Iterable[Field], frame: Frame, kinds: Mapping[str, str] | None
+) -> list[str]:
+    """Which columns of text are read as numbers, and what counts as missing there; and which are
+    not for the sake of a few values, where nobody asked for names."""
     found = []
     for each in fields:
         raw = frame.columns[each.source]
-        if each.kind != "number" or each.part is not None or raw.dtype.kind != "O":
+        if each.part is not None or raw.dtype.kind != "O":
             continue
-        marks = marked_numbers([v for v in raw.tolist() if isinstance(v, str)])
+        texts = [v for v in raw.tolist() if isinstance(v, str)]
+        if each.kind == "category" and each.source not in (kinds or {}):
+            odd = no_numbers_among(texts)
+            if odd:
+                found.append(
+                    f'"{each.source}" is read as names, for {_no_numbers(odd)}; the other '
+                    f"{len(texts) - sum(odd.values()):,} values are"
+                )
+        if each.kind != "number":
+            continue
+        marks = marked_numbers(texts)
         if marks:
             words = " and ".join(f'"{mark}"' for mark in sorted(marks)[:4])
             n_rows = sum(marks.values())
@@ -219,6 +233,11 @@ def notes_on_marks(fields: Iterable[Field], frame: Frame) -> list[str]:
                 f"row{'s' * (n_rows != 1)}); {as_names} reads it as names"
             )
     return found
+
+
+def _no_numbers(odd: Mapping[str, int]) -> str:
+    words = " and ".join(f'"{text}"' for text in sorted(odd)[:3])
+    return f"{words} {'are no numbers' if len(odd) > 1 else 'is no number'}"
 
 
 def notes_on_parts(
@@ -318,7 +337,8 @@ def _why_useless(name: str, raw: Array, was: str, kind: str) -> str | None:
         counts = Counter(seen.tolist())
         constant = len(counts) == 1
         if kind == "category" and (why := why_identifier(counts.values())) is not None:
-            return why
+            odd = no_numbers_among([v for v in seen.tolist() if isinstance(v, str)])
+            return f"names, for {_no_numbers(odd)}, and {why}" if odd else why
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 

@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.arrays import EXACT
 from stair.data.frame import Array, Value
 from stair.rules.clauses import value_order
 from stair.rules.schema import Field, Schema
@@ -158,8 +159,10 @@ class Spread(Noted):
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether every value that inliers have is among the points."""
-        return sum(self.upto) - sum(self.below) == self.n and self.n > 0
+        """Whether every value that inliers have is among the points, none of which may be several
+        whole numbers that floats cannot tell apart."""
+        listed = sum(self.upto) - sum(self.below) == self.n and self.n > 0
+        return listed and max(map(abs, self.points)) < EXACT
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:

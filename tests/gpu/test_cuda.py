@@ -55,7 +55,7 @@ def _cupy(n_devices: int | Exception, capability: tuple[int, int] = (9, 0)) -> A
         (None, r"needs CuPy: pip install 'stair\[cuda\]'"),
         (_cupy(Failure("cudaErrorNoDevice: no CUDA-capable device")), "no NVIDIA GPU answers"),
         (_cupy(Failure("cudaErrorInsufficientDriver: CUDA driver version is insufficient")),
-         "driver is older"),
+         "no NVIDIA driver, or it is older"),
         (_cupy(1), "device=3; this machine has 1|GPU device 3"),
         (_cupy(5, (6, 1)), "compute capability 6.1; expected at least 7.0"),
     ],

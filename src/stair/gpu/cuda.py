@@ -219,7 +219,7 @@ class Cupy(Launches):
 
     def __init__(self, cupy: Foreign, number: int) -> None:
         about = cupy.cuda.runtime.getDeviceProperties(number)
-        near = int(about.get("sharedMemPerBlockOptin", 48 << 10))
+        near = int(about.get("sharedMemPerBlockOptin", 0)) or 48 << 10
         module = cupy.RawModule(code=_PREFIX + SOURCE, options=("-std=c++17",))
         kernels: dict[str, Foreign] = {}
 
@@ -249,7 +249,7 @@ class Cupy(Launches):
         if array.nbytes < 1 << 16:
             return super().there(array)
         pinned: Array = self._pinned(array.shape, array.dtype)
-        array.get(out=pinned)
+        self.xp.ascontiguousarray(array).get(out=pinned)
         return pinned
 
     def _pinned(self, shape: tuple[int, ...] | int, dtype: Foreign) -> Foreign:
@@ -303,8 +303,8 @@ def on_device(number: int) -> Iterator[Cupy]:
         said = str(error)
         if "insufficient" in said.lower():
             raise StairError(
-                "the NVIDIA driver is older than what this CuPy was made for; update the driver, "
-                "or install the CuPy of your CUDA, such as cupy-cuda12x"
+                "there is no NVIDIA driver, or it is older than what this CuPy was made for; update "
+                "it, or install the CuPy of your CUDA, such as cupy-cuda12x"
             ) from error
         raise StairError(f"no NVIDIA GPU answers ({reason(error)}); use another engine") from error
     if not 0 <= number < n_devices:

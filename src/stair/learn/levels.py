@@ -23,9 +23,20 @@ from stair.rules.objective import Counts, extra_length
 
 # Bytes of counts that are held at once.
 COUNTS_AT_ONCE: Final = 256 << 20
-# Rules that are counted ahead of the replay: so many, or this many times those it has taken.
-AHEAD: Final = 64
-AHEAD_OF_TAKEN: Final = 4
+
+
+class Ahead(NamedTuple):
+    """Rules that are counted ahead of the replay: at least so many, or so many for each that it has
+    taken."""
+
+    least: int
+    of_taken: float
+
+
+# Where a pass goes over files or a cluster, each that is not needed is worth some rules counted in
+# vain. Where it takes a moment, looking for their splits is what takes time.
+FAR_AHEAD: Final = Ahead(64, 4.0)
+JUST_AHEAD: Final = Ahead(16, 0.5)
 
 
 class Pass(NamedTuple):
@@ -73,6 +84,7 @@ def grow_by_level(
     positive: int | None = None,
     counts_at_once: int = COUNTS_AT_ONCE,
     known: Divisions | None = None,
+    ahead: Ahead = FAR_AHEAD,
     on_pass: Callable[[Pass, Divisions], None] | None = None,
 ) -> LevelGrowth:
     """What `grow` finds with an engine that has the same codes, from a counter."""
@@ -98,7 +110,7 @@ def grow_by_level(
         else:
             return LevelGrowth(growth, passes)
         started = time.perf_counter()
-        pairs, n_taken = _wanted(root, max_total_length, most // 2)
+        pairs, n_taken = _wanted(root, max_total_length, most // 2, ahead)
         counted = _count(counter, root, pairs)
         for node in counted:
             _divide(node, search, positive)
@@ -140,13 +152,15 @@ def _is_open(node: Node) -> bool:
 # --- what to count next -----------------------------------------------------------------------
 
 
-def _wanted(root: Node, max_total_length: int | None, most: int) -> tuple[list[_Pair], int]:
+def _wanted(
+    root: Node, max_total_length: int | None, most: int, ahead: Ahead
+) -> tuple[list[_Pair], int]:
     """The pairs to count, and how many splits were replayed: what the replay stumbled on, and then
     the rules it may come by next, the soonest first, as many as fit."""
     if _is_open(root):
         return [_Pair(None, (root,), -math.inf)], 0
     required: list[_Pair] = []
-    ahead: list[_Pair] = []
+    later: list[_Pair] = []
     taken = [node for node in _walk(root) if node.divided_at is not None]
     left_over = math.inf
     if max_total_length is not None:
@@ -164,13 +178,13 @@ def _wanted(root: Node, max_total_length: int | None, most: int) -> tuple[list[_
         if members and is_taken:
             required.append(_Pair(node, members, bottleneck))
         elif members and room >= extra_length(members[0].length, False):
-            ahead.append(_Pair(node, members, bottleneck))  # else the replay never gets there
+            later.append(_Pair(node, members, bottleneck))  # else the replay never gets there
         pending.extend((child, bottleneck, room) for child in node.children)
-    ahead.sort(key=lambda pair: pair.bottleneck)
-    n_ahead = max(AHEAD, AHEAD_OF_TAKEN * len(taken))
+    later.sort(key=lambda pair: pair.bottleneck)
+    n_ahead = max(ahead.least, int(ahead.of_taken * len(taken)))
     chosen: list[_Pair] = []
     room_left = most
-    for pair in (*required, *ahead[:n_ahead]):
+    for pair in (*required, *later[:n_ahead]):
         n_slots = _n_slots(pair)
         if chosen and n_slots > room_left:
             break

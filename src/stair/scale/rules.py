@@ -21,7 +21,7 @@ from stair.learn.frontier import frontier_of
 from stair.learn.grow import Node, Step
 from stair.learn.kinds import Kind
 from stair.learn.learner import Learner, check_rules
-from stair.learn.levels import Divisions, Pass, grow_by_level, recount
+from stair.learn.levels import FAR_AHEAD, Ahead, Divisions, Pass, grow_by_level, recount
 from stair.learn.method import Certificate
 from stair.learn.method import Learned as Made
 from stair.learn.methods import StairMethod
@@ -70,6 +70,7 @@ def learn_rules(
     say: Progress,
     known: Divisions | None = None,
     on_level: Callable[[Divisions], None] | None = None,
+    ahead: Ahead = FAR_AHEAD,
 ) -> Learned:
     """STAIR by level, and a last pass that counts the rules that it keeps."""
     n_rows = sum(coded.totals)
@@ -92,6 +93,7 @@ def learn_rules(
         positive=coded.positive,
         counts_at_once=counts_at_once,
         known=known,
+        ahead=ahead,
         on_pass=told,
     )
     growth = found.growth

@@ -18,7 +18,7 @@ from stair.errors import StairError, option
 from stair.gpu.cuda import on_device
 from stair.intake import Columns, Statement
 from stair.learn.learner import Learner
-from stair.learn.levels import Divisions
+from stair.learn.levels import FAR_AHEAD, JUST_AHEAD, Ahead, Divisions
 from stair.learn.method import Method
 from stair.learn.methods import StairMethod
 from stair.learn.seeds import seed_of
@@ -252,7 +252,7 @@ def learn_on_gpu(
     ):
         memory = memory_of(engine, device)
         coded, counter = code_rows(rows, options, device, memory, say)
-        learned = _by_level(counter, coded, method, counts_in(memory), say)
+        learned = _by_level(counter, coded, method, counts_in(memory), say, ahead=JUST_AHEAD)
         return check(counter, coded, learned)
 
 
@@ -275,13 +275,14 @@ def _by_level(
     counts_at_once: int,
     say: Progress,
     folder: Path | None = None,
+    ahead: Ahead = FAR_AHEAD,
 ) -> Learned:
     """The rules; levels that are done are kept in the folder and found there again."""
     known, keep = Divisions(), None
     if folder is not None:
         levels = Levels.at(folder, coded, method.max_rule_length)
         known, keep = levels.load(), levels.save
-    learned = learn_rules(counter, coded, method, counts_at_once, say, known, keep)
+    learned = learn_rules(counter, coded, method, counts_at_once, say, known, keep, ahead)
     return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 

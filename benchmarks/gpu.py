@@ -1,0 +1,526 @@
+"""The engine on a GPU: `python -m benchmarks.gpu [FILE [SECONDS [STEP…]]]`, on a machine with one.
+
+First its rules, counts and traces are held against those of the processor on random tables. Then
+it is measured. Each step may take so long and no longer, and one that did not end says so; results
+are written after every step, with the name of the device. No step takes anything from another.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stair.engines.counting import MemoryCounter, only_root
+from stair.gpu.cuda import on_device
+from stair.learn.grow import leaves_of
+from stair.learn.levels import JUST_AHEAD, LevelGrowth, grow_by_level, recount
+from stair.scale.cuda import code_rows, counts_in
+from stair.scale.duckdb import profiles_of
+from stair.scale.held import Held, held_table
+from stair.scale.options import Options
+from stair.scale.raw import Batch
+
+RESULTS = Path(__file__).parent / "results"
+LABEL = "flagged"
+N_COLUMNS = 10
+FLOOR = 0.999
+SIZES = (10**6, 10**7, 10**8, 10**9)
+# Sizes of random tables, and how many there are of each.
+OF_TABLES = ((1, 4), (30, 20), (1000, 40), (30_000, 30), (10**6, 6), (10**7, 1), (12_000_000, 1))
+MARGIN = 20  # seconds that are left for whatever comes after
+
+
+def _quiet(_: object) -> None:
+    return
+
+
+# --- the table that is measured -------------------------------------------------------------------
+
+
+def planted(xp: Any, n_rows: int, n_columns: int = N_COLUMNS, flips: float = 0.0) -> dict[str, Any]:
+    """Normal numbers of 32 bits with three kinds of outlier, some labels wrong, on the device."""
+    rng = xp.random.Generator(xp.random.XORWOW(22))
+    columns = {f"x{j}": rng.standard_normal(n_rows, dtype=np.float32) for j in range(n_columns)}
+    x = list(columns.values())
+    label = ((x[0] > 2.0) & (x[1] < 0)).astype(np.uint8)
+    for one, other in (((x[2] < -2.0), (x[3] > 0.5)), ((x[4] > 1.5), (x[5] > 1.5))):
+        label |= (one & other).astype(np.uint8)
+        del one, other
+    if flips:
+        for start in range(0, n_rows, 1 << 26):
+            wrong = rng.random(min(1 << 26, n_rows - start), dtype=np.float32) < flips
+            label[start : start + (1 << 26)] ^= wrong.astype(np.uint8)
+    return {**columns, LABEL: label}
+
+
+def _part(table: dict[str, Any], n_rows: int) -> dict[str, Any]:
+    return {name: column[:n_rows] for name, column in table.items()}
+
+
+# --- learning, with the time of each stage --------------------------------------------------------
+
+
+class Run:
+    """One run by level, and what it took."""
+
+    def __init__(
+        self, device: Any, table: dict[str, Any], memory: int | None = None, bins: int = 1024,
+        **limits: Any,
+    ) -> None:  # fmt: skip
+        xp = device.xp
+        free = int(xp.cuda.runtime.memGetInfo()[0])
+        pool = xp.get_default_memory_pool()
+        free += pool.free_bytes()
+        memory = memory or int(0.9 * free)
+        before = pool.used_bytes()
+        with _peak(xp) as peak:
+            started = time.perf_counter()
+            held = held_table(table, device, _quiet)
+            options = Options(LABEL, n_bins=bins)
+            self.coded, self.counter = code_rows(held, options, device, memory, _quiet)
+            xp.cuda.get_current_stream().synchronize()
+            self.binning = time.perf_counter() - started
+            self.grow(counts_in(memory), **limits)
+        self.peak = max(peak) - before
+        self.bytes_here = self.counter.codes.bytes_here
+        self.bytes_beside = self.counter.codes.bytes_beside
+
+    def grow(self, counts_at_once: int, **limits: Any) -> None:
+        """Growth and the last recount."""
+        timed: list[tuple[int, float]] = []
+        counter, count = self.counter, self.counter.count
+
+        def watched(paths: Any, columns: Any) -> Any:
+            started = time.perf_counter()
+            found = count(paths, columns)
+            timed.append((paths.n_slots, time.perf_counter() - started))
+            return found
+
+        counter.count = watched  # type: ignore[method-assign]
+        started = time.perf_counter()
+        wish = {"min_score": FLOOR, "max_rule_length": 10, **limits}
+        self.found: LevelGrowth = grow_by_level(
+            counter,
+            positive=self.coded.positive,
+            counts_at_once=counts_at_once,
+            ahead=JUST_AHEAD,
+            **wish,
+        )
+        self.growing = time.perf_counter() - started
+        started = time.perf_counter()
+        recount(counter, self.found.growth)
+        self.recounting = time.perf_counter() - started
+        counter.count = count  # type: ignore[method-assign]
+        self.timed = timed
+
+    @property
+    def row(self) -> dict[str, Any]:
+        growth = self.found.growth
+        counting = [seconds for _, seconds in self.timed]
+        return {
+            "binning": self.binning,
+            "growth": self.growing,
+            "seconds": self.binning + self.growing,
+            "recount": self.recounting,
+            "counting": sum(counting[:-1]),
+            "passes": len(counting) - 1,
+            "slots": [slots for slots, _ in self.timed[:-1]],
+            "pass seconds": counting[:-1],
+            "rules": len(list(growth.leaves())),
+            "score": growth.steps[-1].score if growth.steps else 0.0,
+            "codes MB": (self.bytes_here + self.bytes_beside) / 1e6,
+            "beside MB": self.bytes_beside / 1e6,
+            "peak MB": self.peak / 1e6,
+        }
+
+
+@contextmanager
+def _peak(xp: Any) -> Iterator[list[int]]:
+    """The most bytes of the pool that were in use at once."""
+    pool = xp.get_default_memory_pool()
+    found = [pool.used_bytes()]
+
+    class Watch(xp.cuda.MemoryHook):  # type: ignore[misc, name-defined]
+        name = "watch"
+
+        def malloc_postprocess(self, **_: Any) -> None:
+            found[0] = max(found[0], pool.used_bytes())
+
+    with Watch():
+        yield found
+
+
+def _steps(growth: Any) -> Any:
+    return growth.steps, growth.kept, leaves_of(growth, 0)
+
+
+# --- equality -------------------------------------------------------------------------------------
+
+
+def equal(device: Any, results: dict[str, Any]) -> dict[str, Any]:
+    """Random tables: kinds of columns, missing values, classes; on the device, beside it, both."""
+    found = {
+        "tables": 0,
+        "refused": 0,
+        "rows": 0,
+        "splits": 0,
+        "streamed": 0,
+        "classes": 0,
+        "mixed": 0,
+    }
+    results["equal"] = found
+    sizes = [size for size, n in OF_TABLES for _ in range(n)]
+    for number, most in enumerate(sizes):
+        rng = np.random.default_rng([22, number])
+        n_rows = most if most >= 10**7 else int(rng.integers(max(1, most // 3), most + 1))
+        _equal(device, rng, n_rows, found)
+        found["tables"] += 1
+        found["rows"] += n_rows
+    return found
+
+
+def _equal(device: Any, rng: np.random.Generator, n_rows: int, found: dict[str, int]) -> None:
+    n_classes = int(rng.choice([2, 2, 2, 3, 4, 7]))
+    table = random_table(rng, n_rows, n_classes)
+    is_mixed = any(each.dtype == object for each in table.values())
+    there = {
+        name: column if column.dtype == object else device.xp.asarray(column)
+        for name, column in table.items()
+    }
+    bins = int(rng.choice([1024, 1024, 40, 255]))
+    options = Options(LABEL, n_bins=bins)
+    together, memory = None, 1 << 32
+    if rng.random() < 0.4 and n_rows < 10**6:
+        together = 256 * int(rng.integers(1, 9))
+        memory = 60 * together + 2 * n_rows  # some of it has to come through
+    one = held_table(table, device, _quiet)
+    try:
+        coded, here = _on_processor(one, options)
+    except Exception as error:  # a table that is refused must be refused there too
+        try:
+            code_rows(held_table(there, device, _quiet), options, device, memory, _quiet, together)
+        except type(error) as same:
+            assert str(same).replace("cuda", "memory") == str(error).replace("cuda", "memory")
+            found["refused"] += 1
+            return
+        raise
+    given = coded.coding if n_rows > 1 << 23 else None  # of more rows some are drawn for the bins
+    again, counter = code_rows(
+        held_table(there, device, _quiet), options, device, memory, _quiet, together, given
+    )
+    assert again.coding.edges == coded.coding.edges, "bins"
+    assert counter.totals == here.totals, "totals"
+    wish: dict[str, Any] = {
+        "min_score": float(rng.choice([0.8, 0.95, 1.0])), "positive": coded.positive,
+        "max_rule_length": 3 if n_rows >= 10**6 else 6,
+        "max_total_length": 12 if n_rows >= 10**6 else 150,
+    }  # fmt: skip
+    mine, its = grow_by_level(here, **wish), grow_by_level(counter, **wish)
+    assert _steps(mine.growth) == _steps(its.growth), "growth"
+    assert recount(here, mine.growth) == recount(counter, its.growth), "recount"
+    columns = range(len(here.columns))
+    assert np.array_equal(here.count(only_root(), columns), counter.count(only_root(), columns))
+    found["splits"] += len(its.growth.steps)
+    found["streamed"] += counter.codes.bytes_beside > 0
+    found["classes"] = max(found["classes"], len(counter.totals))
+    found["mixed"] += is_mixed
+
+
+def random_table(rng: np.random.Generator, n_rows: int, n_classes: int) -> dict[str, np.ndarray]:
+    """Columns of many kinds, and labels that have something to do with them."""
+    columns: dict[str, np.ndarray] = {}
+    for j in range(int(rng.integers(1, 9))):
+        kind = rng.choice(["f4", "f8", "few", "i4", "i8", "u1", "wide", "flag", "words"])
+        if kind == "words" and n_rows > 10**6:
+            kind = "few"
+        normal = rng.normal(size=n_rows)
+        if kind in ("f4", "f8"):
+            column = np.round(normal * 50, int(rng.integers(0, 5))).astype(kind)
+        elif kind == "few":
+            column = np.round(normal * 2)
+        elif kind == "wide":
+            column = rng.integers(2**60, 2**61, 50)[rng.integers(0, 50, n_rows)]
+        elif kind == "flag":
+            column = normal > 0.3
+        elif kind == "words":
+            names = np.array(["red", "green", "blue", "grey", None], dtype=object)
+            column = names[rng.integers(0, 5, n_rows)]
+        else:
+            column = np.clip(np.abs(normal * 40), 0, 127).astype(kind)
+        if column.dtype.kind == "f":
+            for gone in (np.nan, np.inf, -np.inf):
+                column[rng.random(n_rows) < rng.choice([0, 0, 0.05])] = gone
+        columns[f"x{j}"] = column
+    label = np.zeros(n_rows, dtype=np.int64)
+    for k in range(1, n_classes):
+        name = str(rng.choice(list(columns)))
+        values = columns[name]
+        if values.dtype == object:
+            label[values == "red"] = k
+        elif n_rows:
+            label[values > np.sort(values)[int(n_rows * rng.uniform(0.6, 0.98))]] = k
+    wrong = rng.random(n_rows) < rng.choice([0, 0.02, 0.1])
+    label[wrong] = rng.integers(0, n_classes, int(wrong.sum()))
+    if rng.random() < 0.2:
+        return {**columns, LABEL: np.where(rng.random(n_rows) < 0.1, np.nan, label)}
+    return {**columns, LABEL: label}
+
+
+def _on_processor(held: Held, options: Options) -> tuple[Any, MemoryCounter]:
+    """The same table by the readers and the counter of the processor, in one part."""
+    from stair.scale.coding import make_plan
+
+    batch = Batch(
+        {name: raw for name, (raw, _) in held.here.items()},
+        {name: was for name, (_, was) in held.here.items()},
+    )
+    names = options.wanted(held.names, "")
+    with ThreadPoolExecutor(1) as pool:
+        profiles = profiles_of([batch], names, pool)
+    plan = make_plan(profiles, options, "memory", held.names, "")
+    block = plan.coder(batch)
+    n_classes = len(plan.verdict.classes)
+    counter = MemoryCounter(
+        plan.coding.columns, plan.coding.sizes, block.codes, block.labels, n_classes
+    )
+    return plan.coded(counter.totals), counter
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+def bandwidth(device: Any, _: dict[str, Any]) -> dict[str, Any]:
+    """Of a copy on the device: bytes read and written."""
+    xp = device.xp
+    source = xp.random.default_rng(1).random(1 << 31, dtype=np.float32)
+    target = xp.empty_like(source)
+    seconds = _events(xp, lambda: xp.copyto(target, source), 11)
+    return {"copy TB/s": 2 * source.nbytes / statistics.median(seconds) / 1e12, "seconds": seconds}
+
+
+def _events(xp: Any, work: Callable[[], object], times: int) -> list[float]:
+    """Seconds of some work on the device, after it was done once."""
+    work()
+    found = []
+    for _ in range(times):
+        first, last = xp.cuda.Event(), xp.cuda.Event()
+        first.record()
+        work()
+        last.record()
+        last.synchronize()
+        found.append(xp.cuda.get_elapsed_time(first, last) / 1000)
+    return found
+
+
+def planted_rows(device: Any, results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Float32 on the device: bins and growth, full passes, memory; the second of two runs."""
+    rows: list[dict[str, Any]] = []
+    results["planted"] = rows
+    whole = planted(device.xp, max(SIZES))
+    for n_rows in SIZES:
+        table = _part(whole, n_rows)
+        first = Run(device, table).row
+        run = Run(device, table)
+        row = {"rows": n_rows, **run.row, "first": first["seconds"]}
+        passes = _full_passes(device, run)
+        n_bytes = n_rows * (1 + 2 * N_COLUMNS)
+        row |= {"full pass": passes, "full pass TB/s": n_bytes / statistics.median(passes) / 1e12}
+        if results.get("bandwidth"):
+            row["of copy"] = row["full pass TB/s"] / results["bandwidth"]["copy TB/s"]
+        if n_rows == max(SIZES):
+            row["kernels"] = _kernels(device, run)
+        rows.append(row)
+        _print(row)
+        run = None  # type: ignore[assignment]
+    rows[-1]["stages"] = _stages(device, whole)
+    return rows
+
+
+def _full_passes(device: Any, run: Run) -> list[float]:
+    counter, columns = run.counter, range(N_COLUMNS)
+    return _events(device.xp, lambda: counter._count(only_root(), columns), 7)
+
+
+def _kernels(device: Any, run: Run) -> list[Any]:
+    """What each pass of a growth spends where, by the names of kernels."""
+    from stair.gpu.cuda import Launches
+
+    xp, found = device.xp, []
+    launch = Launches._launch
+
+    def watched(self: Any, name: str, *args: Any) -> None:
+        first, last = xp.cuda.Event(), xp.cuda.Event()
+        first.record()
+        launch(self, name, *args)
+        last.record()
+        last.synchronize()
+        found.append((name, xp.cuda.get_elapsed_time(first, last)))
+
+    Launches._launch = watched  # type: ignore[method-assign]
+    try:
+        run.grow(256 << 20)
+    finally:
+        Launches._launch = launch  # type: ignore[method-assign]
+    sums: dict[str, list[float]] = {}
+    for name, ms in found:
+        sums.setdefault(name, []).append(ms)
+    return [[name, len(ms), sum(ms)] for name, ms in sums.items()]
+
+
+def _stages(device: Any, table: dict[str, Any]) -> dict[str, float]:
+    """Where the time of binning goes, on the processor's clock."""
+    from stair.scale import cuda, edges
+
+    xp, found = device.xp, {"profile": 0.0, "edges": 0.0, "codes": 0.0}
+    places = ((cuda, "profile_there", "profile"), (edges, "_edges", "edges"),
+              (cuda.Codes, "add", "codes"))  # fmt: skip
+    kept = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+
+    def watched(what: str, work: Any) -> Any:
+        def timed(*args: Any, **named: Any) -> Any:
+            xp.cuda.get_current_stream().synchronize()
+            started = time.perf_counter()
+            result = work(*args, **named)
+            xp.cuda.get_current_stream().synchronize()
+            found[what] += time.perf_counter() - started
+            return result
+
+        return timed
+
+    for owner, name, what in places:
+        setattr(owner, name, watched(what, getattr(owner, name)))
+    try:
+        Run(device, table)
+    finally:
+        for owner, name, work in kept:
+            setattr(owner, name, work)
+    return found
+
+
+def noisy(device: Any, _: dict[str, Any]) -> dict[str, Any]:
+    """3% of the labels wrong, and as many rules as a total length of 2,000 allows."""
+    table = planted(device.xp, max(SIZES), flips=0.03)
+    run = Run(device, table, min_score=0.99, max_rule_length=6, max_total_length=2000)
+    first = run.row
+    run.grow(256 << 20, min_score=0.99, max_rule_length=6, max_total_length=2000)
+    counted = sum(each.n_counted for each in run.found.passes)
+    return {**run.row, "first": first["growth"], "counted": counted,
+            "kernels": None}  # fmt: skip
+
+
+def wide(device: Any, _: dict[str, Any]) -> dict[str, Any]:
+    """10⁸ rows × 100 columns."""
+    table = planted(device.xp, 10**8, 100)
+    first = Run(device, table).row
+    return {**Run(device, table).row, "first": first["seconds"]}
+
+
+def beyond(device: Any, _: dict[str, Any]) -> list[dict[str, Any]]:
+    """Codes that do not fit into the memory that is given come through; the rules are the same."""
+    table = planted(device.xp, 10**8)
+    rows = []
+    whole = Run(device, table)
+    expected = _steps(whole.found.growth)
+    rows.append({"memory MB": None, **whole.row})
+    whole = None  # type: ignore[assignment]
+    for memory in (2 * 10**9, 5 * 10**8):
+        Run(device, table, memory=memory)
+        run = Run(device, table, memory=memory)
+        assert _steps(run.found.growth) == expected
+        rows.append({"memory MB": memory / 1e6, **run.row})
+    return rows
+
+
+# --- the steps ------------------------------------------------------------------------------------
+
+# Each step by its name, and the seconds that it may take.
+STEPS: dict[str, tuple[Callable[..., Any], int]] = {
+    "bandwidth": (bandwidth, 20),
+    "equal": (equal, 150),
+    "planted": (planted_rows, 60),
+    "noisy": (noisy, 60),
+    "wide": (wide, 40),
+    "beyond": (beyond, 40),
+}
+
+
+class TooLong(Exception):  # noqa: N818 - it is said in the results
+    """A step took longer than it may."""
+
+
+def main() -> None:
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS / "gpu.json"
+    left = float(sys.argv[2]) if len(sys.argv) > 2 else float("inf")
+    wanted = sys.argv[3:] or list(STEPS)
+    end = time.monotonic() + left
+    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    with on_device(0) as device:
+        results["device"] = about(device)
+        _print(results["device"])
+        for name in wanted:
+            work, most = STEPS[name]
+            most = int(min(most, end - time.monotonic() - MARGIN))
+            results[name] = _within(most, work, device, results, name)
+            path.write_text(json.dumps(results, indent=1, default=float) + "\n")
+            _print({name: results[name]})
+            device.xp.get_default_memory_pool().free_all_blocks()
+
+
+def _within(most: int, work: Callable[..., Any], device: Any, results: Any, name: str) -> Any:
+    """What a step found, or why it found nothing."""
+    if most <= 0:
+        return {"left out": "no time was left"}
+
+    def stop(*_: object) -> None:
+        raise TooLong
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(most)
+    started = time.perf_counter()
+    try:
+        return work(device, results)
+    except TooLong:
+        return {"left out": f"not done in {most} s", "by then": results.get(name)}
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        return {"failed": f"{type(error).__name__}: {error}", "by then": results.get(name)}
+    finally:
+        signal.alarm(0)
+        print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
+
+
+def about(device: Any) -> dict[str, Any]:
+    """What the machine is."""
+    import os
+    import platform
+
+    runtime = device.xp.cuda.runtime
+    return {
+        "name": device.name,
+        "memory GB": runtime.memGetInfo()[1] / 1e9,
+        "driver": runtime.driverGetVersion(),
+        "cupy": device.xp.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "processors": len(os.sched_getaffinity(0)),
+    }
+
+
+def _print(found: Any) -> None:
+    print(json.dumps(found, default=float)[:1500], flush=True)
+
+
+if __name__ == "__main__":
+    main()

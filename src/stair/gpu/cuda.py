@@ -303,8 +303,8 @@ def on_device(number: int) -> Iterator[Cupy]:
         said = str(error)
         if "insufficient" in said.lower():
             raise StairError(
-                "there is no NVIDIA driver, or it is older than what this CuPy was made for: update it, "
-                "or install the CuPy of your CUDA, such as cupy-cuda12x"
+                "there is no NVIDIA driver, or it is older than what this CuPy was made for; "
+                "update it, or install the CuPy of your CUDA, such as cupy-cuda12x"
             ) from error
         raise StairError(f"no NVIDIA GPU answers ({reason(error)}); use another engine") from error
     if not 0 <= number < n_devices:

@@ -31,6 +31,8 @@ from target_cases import drawn, exported, flagged
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 """Of Spark's sessions."""
+HOSTILE = 11
+"""Cases of Sigma with hostile texts, one for each term that they may mention."""
 NOTHING = "none of these rules flags rows"
 NO_ZONE = "knows no time zones by name"
 DEEP = "nests its query deeper than SQLite can read"
@@ -42,8 +44,8 @@ REASONS = (
     "Sigma cannot find the nearest of them",
     "has times, and Sigma compares only numbers",
     "Sigma knows no weekdays",
-    "Sigma knows no time zones",
-    "in whatever case, and rules tell cases apart",
+    "Sigma knows no clocks but those",
+    "in whatever case or for none of it",
     "it covers everything, and a detection of Sigma must ask something",
     "cannot be a field in Sigma, where | begins a modifier",
 )
@@ -215,7 +217,7 @@ def try_sigma(n: int, folder: Path, seed: int | None = None) -> Trial:
     rule decides. In three of four rule sets most of what Sigma cannot say is left out, so that much
     is said."""
     found = _mostly(_is_sayable, drawn(n, seed=seed))
-    found += map(_hostile, range(9))
+    found += map(_hostile, range(HOSTILE))
     done, refused = exported(found, lambda c, k: to_sigma(c.rules, f"t{k}"), "sqlite")
     answer = ask("sigma", {"cases": list(done.values())}, folder)
     n_detections = 0
@@ -228,7 +230,7 @@ def try_sigma(n: int, folder: Path, seed: int | None = None) -> Trial:
             assert not any(missed.values())  # only rules that can flag nothing are left out
         assert all(_is_level(level, case.rules[k - 1].precision) for k, _, _, level in said)
         n_detections += len(said)
-    assert {*range(n, n + 9)} <= {*done}
+    assert {*range(n, n + HOSTILE)} <= {*done}
     return Trial(len(done), n_detections, _counted(refused))
 
 
@@ -237,9 +239,7 @@ def _is_sayable(case: Case, clause: Clause) -> bool:
     field = {each.name: each for each in case.fields}[clause.feature]
     if "|" in field.source or isinstance(clause, Period):
         return False
-    if isinstance(clause, Mentions):
-        return clause.term.isascii()
-    return field.part != "weekday" and field.zone in ("", "UTC")
+    return field.part != "weekday" and field.zone in ("", "UTC", "+01:00")
 
 
 def _hostile(number: int) -> Case:
@@ -251,7 +251,7 @@ def _hostile(number: int) -> Case:
              "text": np.array([*(f"Say {w}!" for w in words), None], dtype=object),
              "ip": np.array([*("10.1.2.3", "10.10.2.3", "192.168.0.1") * 7, "11.0.0.1", None],
                             dtype=object)}  # fmt: skip
-    terms = ["*", "?", "\\", "[A]", "%", "_", "it's", "A\nB", " BLANKS"]
+    terms = ["*", "?", "\\", "[A]", "%", "_", "it's", "A\nB", " BLANKS", "É", "É!"]
     fields = [
         Field("word", "category", "word"),
         Field("text", "text", "text"),

@@ -36,7 +36,8 @@ def _one(*clauses: Clause, fields: tuple[Field, ...] = (), but: tuple[Clause, ..
     return rules.with_exceptions([but] if but else [])
 
 
-NO_CASE = "in whatever case, and rules tell cases apart beyond the letters A to Z"
+NO_CASE = "in whatever case or for none of it, and rules tell cases apart beyond the letters A to Z"
+CLOCKS = "Sigma knows no clocks but those that are whole hours from UTC all year"
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,11 @@ NO_CASE = "in whatever case, and rules tell cases apart beyond the letters A to 
          'rule 1, t > 2024-01-01 00:00: "t" has times, and Sigma compares only numbers'),
         (_one(Among("day", ("Monday",)), fields=(Field("day", "category", "t", "weekday"),)),
          'rule 1, day = Monday: Sigma knows no weekdays, and the rule asks for that of "t"'),
-        (_one(Interval("h", 3.0), fields=(Field("h", "number", "t", "hour", "zoned", "+01:00"),)),
-         'rule 1, h > 3: "t" is read by the clocks of +01:00, and Sigma knows no time zones'),
+        *((_one(Interval("h", 3.0), fields=(Field("h", "number", "t", "hour", "zoned", zone),)),
+           f'rule 1, h > 3: "t" is read by the clocks of {zone}, and {CLOCKS}')
+          for zone in ("Europe/Berlin", "+05:30")),
         (_one(Mentions("note", "naïve")),
-         f'rule 1, note mentions "naïve": Sigma would look for \'naïve\' {NO_CASE}'),
+         f'rule 1, note mentions "naïve": Sigma would look for all of \'naïve\' {NO_CASE}'),
         (_one(Interval("a|b", 1.0)),
          "rule 1, \"a|b\" > 1: 'a|b' cannot be a field in Sigma, where | begins a modifier; "
          "rename it"),
@@ -60,8 +62,8 @@ NO_CASE = "in whatever case, and rules tell cases apart beyond the letters A to 
          "another kind of export"),
         (_one(), "rule 1, everything: it covers everything, and a detection of Sigma must ask "
          "something"),
-        (_one(Interval("a", 1.0), Among("b", ("x",)), but=(Mentions("b", "é"),)),
-         f'exception 1, b mentions "é": Sigma would look for \'é\' {NO_CASE}'),
+        (_one(Interval("a", 1.0), Among("b", ("x",)), but=(Mentions("b", "né"),)),
+         f'exception 1, b mentions "né": Sigma would look for all of \'né\' {NO_CASE}'),
         (_one(Among("a")),
          "none of these rules can flag a row, so there is nothing for Sigma to find"),
         (_one(Among("n", ("10.0.0.0/8",), missing=True, of="ip"),
@@ -127,6 +129,14 @@ custom:
   stair_rule: 3
 """  # noqa: E501
     )
+
+
+def test_hours_are_said_by_the_clocks_of_utc_and_letters_of_two_cases_as_they_are() -> None:
+    """Until 2 o'clock where clocks are 2 hours ahead is from 22 to 0 in UTC; é is not É."""
+    field = Field("h", "number", "t", "hour", "zoned", "+02:00")
+    text = to_sigma(_one(Interval("h", high=2.0), fields=(field,)))
+    assert "    t|hour:\n      - 0\n      - 22\n      - 23\n  condition" in text
+    assert '    b|contains|cased: "é 1"\n' in to_sigma(_one(Mentions("b", "é 1")))
 
 
 def test_a_title_is_cut_where_sigma_has_no_room_for_it() -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from stair.data.arrays import EXACT
 from stair.data.conversion import MEASURES, NETWORKS
-from stair.data.zones import UTC
+from stair.data.zones import fixed_offset
 from stair.errors import StairError
 from stair.export.conditions import Conditions, OfValue
 from stair.export.detections import Detection, check_each, something_to_find
@@ -31,7 +31,7 @@ Value: TypeAlias = str | float | bool | None
 LEVELS: Final = ((0.9, "high"), (0.5, "medium"), (0.0, "low"))
 """From which share of right rows on a detection has which level; where none is known it informs."""
 _LONGEST_TITLE: Final = 256
-_PLAIN: Final = re.compile(r"[A-Za-z_][\w.]*(\|[a-z]+)?", re.A)
+_PLAIN: Final = re.compile(r"[A-Za-z_][\w.]*(\|[a-z]+)*", re.A)
 _NO_TEXT: Final = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # to YAML
 _NAMED_SO: Final = uuid.UUID("6f1c8f3e-3d0a-5d53-9d8e-6a3b7e0f5c11")
 
@@ -285,16 +285,19 @@ class _Writer(Conditions[Field, _Tests]):
         )
 
     def _hours(self, clause: Interval, column: Field) -> _Tests:
-        """Sigma compares hours with whole numbers, so each hour is named."""
-        if column.zone not in ("", UTC):
+        """Sigma compares hours with whole numbers, so each hour is named, by the clocks of UTC."""
+        ahead = fixed_offset(column.zone)
+        if ahead is None or ahead % 3600:
             raise StairError(
                 f'"{column.source}" is read by the clocks of {column.zone}, and Sigma knows no '
-                "time zones"
+                "clocks but those that are whole hours from UTC all year"
             )
-        hours = tuple(hour for hour in range(24) if clause.low < hour <= clause.high)
+        hours = {
+            (hour - ahead // 3600) % 24 for hour in range(24) if clause.low < hour <= clause.high
+        }
         if not hours:
             return self.never()
-        return (_Test((_Entry(f"{column.source}|hour", hours),)),)
+        return (_Test((_Entry(f"{column.source}|hour", tuple(sorted(hours))),)),)
 
     def listed(self, clause: Among, column: Field) -> _Tests | None:
         if not clause.values:
@@ -316,12 +319,16 @@ class _Writer(Conditions[Field, _Tests]):
 
     def mentions(self, clause: Mentions) -> _Tests:
         column = self.column(clause.feature)
-        if not clause.term.isascii() and clause.term.lower() != clause.term.upper():
+        folded = "".join(filter(str.isascii, clause.term))
+        as_is = "".join(c for c in clause.term if not c.isascii())
+        has_case = as_is.lower() != as_is.upper()
+        if has_case and folded.lower() != folded.upper():
             raise StairError(
-                f"Sigma would look for {clause.term!r} in whatever case, and rules tell cases "
-                "apart beyond the letters A to Z"
+                f"Sigma would look for all of {clause.term!r} in whatever case or for none of it, "
+                "and rules tell cases apart beyond the letters A to Z"
             )
-        entry = _Entry(f"{column.source}|contains", (_literal(clause.term),))
+        modifiers = "contains|cased" if has_case else "contains"
+        entry = _Entry(f"{column.source}|{modifiers}", (_literal(clause.term),))
         return (_Test((entry,), not clause.present),)
 
 

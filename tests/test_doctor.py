@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import stair
+from places import ROOT
 from stair import checkout, doctor
 
 
@@ -69,6 +70,7 @@ def test_the_folders_of_files_that_nobody_named_are_told(
     (tmp_path / "data" / "a.csv").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("STAIR_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(checkout, "HERE", ROOT)  # also where stair is installed and runs from none
     here, kept = (line.strip() for line in list(doctor.report(doctor.facts()))[-2:])
     assert here.startswith(f"caches   while it works: {tmp_path}, ")
     assert kept == f"kept: the paper's data in {tmp_path / 'data'}, 1 file"

@@ -342,10 +342,11 @@ def test_a_broken_rules_file_gets_one_sentence(
 def test_the_demo_is_quick_and_leaves_its_result(tmp_path: Path) -> None:
     """`stair demo` prints the rules that name all four kinds, in well under ten seconds of a
     processor: on a machine that has other work, those of a clock say nothing."""
+    (tmp_path / "demo").mkdir()
     before = os.times()
     done = subprocess.run(
-        [*COMMAND, "demo", "--output", tmp_path / "demo"], capture_output=True, text=True,
-        check=False,
+        [*COMMAND, "demo", "--output", "."], capture_output=True, text=True, check=False,
+        cwd=tmp_path / "demo",
     )  # fmt: skip
     after = os.times()
     spent = after.children_user + after.children_system
@@ -353,6 +354,8 @@ def test_the_demo_is_quick_and_leaves_its_result(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for part in ("amount > 4350", "merchant = electronics", '"refund"', "device is missing"):
         assert part in done.stdout
+    assert "report.html to this folder.\n" in done.stdout  # "to .." was another one
+    assert " summarize payments.csv --label flagged\n" in done.stdout
     written = {path.name for path in (tmp_path / "demo").iterdir()}
     assert written == {"payments.csv", "report.html", "rules.json", "rules.sql", "rules.txt"}
     again = run("summarize", tmp_path / "demo" / "payments.csv", "--label", "flagged",

@@ -10,6 +10,7 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -473,9 +474,11 @@ def demo(
         _show(summary, every=False)
         if output is not None:
             files = "payments.csv, rules.json, rules.sql, rules.txt and report.html"
-            gate.say(f"\n Wrote {files} to {output}.")
-            gate.say(f" Next: {_called()} summarize {output}/payments.csv --label flagged")
-            gate.say(f"   or: {_called()} review {output}/payments.csv --label flagged")
+            place = "this folder" if output == Path() else output
+            table = quote(str(output / "payments.csv"))
+            gate.say(f"\n Wrote {files} to {place}.")
+            gate.say(f" Next: {_called()} summarize {table} --label flagged")
+            gate.say(f"   or: {_called()} review {table} --label flagged")
 
 
 @app.command()

@@ -39,10 +39,12 @@ TEXTS = st.sampled_from(
 )  # fmt: skip
 # As much of the world writes numbers and days; 1,234 alone may be a thousand.
 ELSEWHERE = st.sampled_from(
-    ["", "7", "1,5", "-0,25", "1,234", "12,000", "123456789012345678", "1.5"]
+    ["", "7", "1,5", "-0,25", "1,234", "12,000", "1.234,5", "123456789012345678", "1.5"]
 )  # fmt: skip
-DAYS = st.sampled_from(["", "2024-01-31", "31.01.2024", "31.01.2024 10:20", "31.02.2024", "1.5"])
-CELLS = [TEXTS, ELSEWHERE, DAYS]
+DAYS = st.sampled_from(["", "31.01.2024", "31.01.2024 10:20", "31.02.2024", "1.5"])
+THEIRS = st.sampled_from(["", "1/2/2024", "12/31/2024", "31/12/2024", "2024-01-31"])
+PRICES = st.sampled_from(["NA", "$1,005.09", "$7", "-$12.5", "€7", "$1,234"])
+CELLS = [TEXTS, ELSEWHERE, DAYS, THEIRS, PRICES]
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -56,7 +58,7 @@ def test_columns_read_in_batches_are_those_read_at_once(
     """Of a text file every column is what all of its values are, wherever a batch ends."""
     path = tmp_path_factory.mktemp("batches") / "t.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=";").writerows([["a", "b", "c"], *rows])
+        csv.writer(file, delimiter=";").writerows([["a", "b", "c", "d", "e"], *rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("stair.data.csv_plain.FEWEST_AT_ONCE", 1)
         whole = read(path)

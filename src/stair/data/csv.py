@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from stair.data.csv_duckdb import by_duckdb
 from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows, in_batches
 from stair.data.frame import Loaded, Opened, Parts, unique_names
-from stair.data.spelling import MOST_LOOKED_AT, notes_on
+from stair.data.spelling import MOST_LOOKED_AT, form_of, notes_on
 from stair.data.text import HEAD, TextFile
 from stair.errors import StairError
 
@@ -34,8 +34,7 @@ def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str]
         layout = Layout(text, separator, header, places, as_text)
         columns = by_duckdb(layout, forced=reader == "duckdb") if reader != "plain" else None
         columns = by_plain_reader(layout) if columns is None else columns
-        notes.extend(_notes_on_spelling(layout, columns))
-        return columns
+        return _respelled(layout, columns, notes)
 
     def batches(places: list[int], at_once: int) -> Parts:
         return in_batches(Layout(text, separator, header, places, as_text), at_once)
@@ -48,13 +47,19 @@ def open_csv(text: TextFile, ending: str, reader: Reader, texts: Collection[str]
     return Opened(names, load, rows, notes, empty, batches, text, separator)
 
 
-def _notes_on_spelling(layout: Layout, columns: Sequence[Loaded]) -> Iterator[str]:
-    """What a person should know of how values are written, as far as the first rows tell."""
-    first = next(blocks(layout, layout.places, MOST_LOOKED_AT), []) if layout.places else []
-    for place, texts, (array, was) in zip(layout.places, first, columns, strict=False):
-        is_text = array.dtype != object or isinstance(next(filter(None, array), None), str)
-        if not was and place not in layout.texts and is_text:
-            yield from notes_on(layout.header[place].strip(), texts, array.dtype.kind)
+def _respelled(layout: Layout, columns: Sequence[Loaded], notes: list[str]) -> list[Loaded]:
+    """Columns of text as numbers or times where they are written as one of their forms; and what a
+    person should know of that, as far as the first rows tell."""
+    first = next(blocks(layout, layout.places, MOST_LOOKED_AT), [()] * len(columns))
+    found: list[Loaded] = []
+    for place, texts, (array, was) in zip(layout.places, first, columns, strict=True):
+        is_text = array.dtype == object and isinstance(next(filter(None, array), None), str)
+        may_be = place not in layout.texts and not was
+        form = form_of(array, layout.has_commas) if is_text and may_be else None
+        found.append((array, was) if form is None else (form.read(array), ""))
+        if may_be and (is_text or array.dtype != object):
+            notes.extend(notes_on(layout.header[place].strip(), texts, array.dtype.kind, form))
+    return found
 
 
 def _find_separator(text: TextFile, ending: str) -> str:

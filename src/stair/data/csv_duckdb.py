@@ -131,16 +131,16 @@ def _duckdb_csv(con: duckdb.DuckDBPyConnection, path: Path, layout: Layout) -> l
         piece: Piece = (kind, array)
         if kind == "text":
             values = array.tolist()
-            is_text = i in layout.texts
-            piece = (kind, as_text(values, None)) if is_text else typed(values, layout.decimals)
+            piece = (kind, as_text(values, None)) if i in layout.texts else typed(values)
         if kind == "float":
             array += 0.0  # no negative zero
             if (np.abs(array) >= EXACT).any():  # DuckDB may have rounded a whole number
                 asked = f"SELECT coalesce(c{i}, '') AS c FROM {source}"
                 texts = con.execute(asked, given).fetchnumpy()["c"]
                 piece = typed(np.ma.getdata(texts).tolist())
-        joined = join_pieces([piece])  # None where commas may be for thousands
-        columns.append((as_text(values, None), "") if joined is None else joined)
+        joined = join_pieces([piece])
+        assert joined is not None  # one piece always agrees with itself
+        columns.append(joined)
     return columns
 
 
@@ -148,7 +148,7 @@ def _guesses(layout: Layout) -> dict[int, str]:
     """What the first rows look like: only columns that look like numbers are tested in SQL."""
     for columns in blocks(layout, layout.places, 1000):
         return {
-            i: "text" if i in layout.texts else typed(values, layout.decimals)[0]
+            i: "text" if i in layout.texts else typed(values)[0]
             for i, values in zip(layout.places, columns, strict=True)
         }
     return {}

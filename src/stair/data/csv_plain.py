@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from stair.data.frame import Array, Loaded, Parts
+from stair.data.spelling import MOST_LOOKED_AT, Form, Look
 from stair.data.text import TextFile
-from stair.data.values import ColumnKind, Piece, as_text, decimals_beside, join_pieces, typed
+from stair.data.values import ColumnKind, Piece, as_text, join_pieces, typed
 from stair.errors import StairError
 
 _LONGEST_FIELD = 1 << 24
@@ -33,9 +34,9 @@ class Layout:
     """The places of columns whose values are text, whatever they look like."""
 
     @property
-    def decimals(self) -> str:
-        """The marks that may stand before decimals."""
-        return decimals_beside(self.separator)
+    def has_commas(self) -> bool:
+        """Whether a comma may stand before decimals, for it separates nothing else."""
+        return self.separator != ","
 
 
 @contextlib.contextmanager
@@ -92,11 +93,7 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
     pieces: list[list[Piece]] = [[] for _ in places]
     for columns in blocks(layout, places, at_once):
         for i, piece, values in zip(places, pieces, columns, strict=True):
-            piece.append(
-                ("text", as_text(values, None))
-                if i in layout.texts
-                else typed(values, layout.decimals)
-            )
+            piece.append(("text", as_text(values, None)) if i in layout.texts else typed(values))
     joined = [join_pieces(piece) for piece in pieces]
     again = [i for i, column in enumerate(joined) if column is None]
     if again:
@@ -112,21 +109,36 @@ def by_plain_reader(layout: Layout) -> list[Loaded]:
 def in_batches(layout: Layout, at_once: int) -> Parts:
     """The same columns, some rows at a time: one pass finds out what they are, one reads them."""
     at_once = max(FEWEST_AT_ONCE, min(at_once, MOST_CELLS // len(layout.header)))
-    kinds = [
-        ColumnKind({"text"} if place in layout.texts else set(), layout.decimals)
-        for place in layout.places
-    ]
+    kinds = [ColumnKind({"text"} if place in layout.texts else set()) for place in layout.places]
+    looks = {place: Look(layout.has_commas) for place in layout.places if place not in layout.texts}
     n_rows = 0
     for columns in blocks(layout, layout.places, at_once):
-        n_rows += len(columns[0])
-        for kind, values in zip(kinds, columns, strict=True):
+        for place, kind, values in zip(layout.places, kinds, columns, strict=True):
             kind.add(values)
+            if place in looks and not n_rows:
+                looks[place].add(values[:MOST_LOOKED_AT])
+        n_rows += len(columns[0])
+    forms = _forms(layout, at_once, {
+        place: looks[place] for place, kind in zip(layout.places, kinds, strict=True)
+        if place in looks and kind.kind == "text" and looks[place].is_open
+    })  # fmt: skip
 
     def parts() -> Iterator[list[Loaded]]:
         for columns in blocks(layout, layout.places, at_once):
-            yield [kind.read(values) for kind, values in zip(kinds, columns, strict=True)]
+            yield [
+                (forms[place].read(values), "") if place in forms else kind.read(values)
+                for place, kind, values in zip(layout.places, kinds, columns, strict=True)
+            ]
 
     return n_rows, parts()
+
+
+def _forms(layout: Layout, at_once: int, looks: dict[int, Look]) -> dict[int, Form]:
+    """How columns of text are written that have been looked at by their first rows."""
+    for columns in blocks(layout, list(looks), at_once) if looks else ():
+        for look, values in zip(looks.values(), columns, strict=True):
+            look.add(values)
+    return {place: look.form for place, look in looks.items() if look.form is not None}
 
 
 def blocks(layout: Layout, places: list[int], at_once: int) -> Iterator[list[Sequence[str]]]:

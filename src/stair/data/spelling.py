@@ -1,33 +1,201 @@
-"""How values are written in a file, where a person should know of it."""
+"""How values are written where people wrote them: $1,234.50 and 1.234,5 and 12 %, 16.03.2026.
+
+A column of text is looked at as a whole. It has a form only where all of its values have that
+form, and where they tell it from every other: of 03/04/2026 alone nobody knows the month, of 1,234
+whether it is a thousand. Such columns stay text, and a note says so.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
 
+import numpy as np
+
+from stair.data.frame import EPOCH_UNIT, Array
 from stair.data.values import MISSING
 
-MOST_LOOKED_AT: Final = 1000  # rows, for how numbers are written
+MOST_LOOKED_AT: Final = 1000  # rows, by which it is guessed whether all are worth a look
+MOST_DIGITS: Final = 15  # of a number: a double would round more
 MOST_CODES: Final = 50  # different numbers: of more, people measure and do not name
-# Days in an order that nobody can be sure of, and numbers with a unit or with marks for thousands.
-_LIKE_DAY: Final = re.compile(r"[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?![0-9])")
-_LIKE_NUMBER: Final = re.compile(
-    r"[€$£]?\s?[-+]?([0-9]+|[0-9]{1,3}([,.'\s][0-9]{3})+)([.,][0-9]+)?\s?([%€$£°]|[A-Za-zµ°/]{1,4})?"
+
+_SPACE: Final = "[ \u00a0\u202f]"
+_WHOLE: Final = "(0|[1-9][0-9]*|[1-9][0-9]{0,2}(%s[0-9]{3})+)"
+POINT: Final = _WHOLE % ("[,'" + _SPACE[1:]) + r"(\.[0-9]+)?"
+COMMA: Final = _WHOLE % ("[.'" + _SPACE[1:]) + "(,[0-9]+)?"
+_UNIT: Final = re.compile(
+    rf"[-+]?([$€£¥]?){_SPACE}?[-+]?[0-9].*?({_SPACE}?[%$€£¥]|{_SPACE}[A-Za-zµ°/]{{1,5}})?"
 )
+# Day or month, month or day, year, hour, minute, second, its parts, a or p.
+DAY: Final = (
+    "([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})"
+    r"(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?: ?([AaPp])[Mm])?)?"
+)
+_DAY_MATCH: Final = re.compile(DAY)
 
 
-def notes_on(name: str, texts: Sequence[str], kind: str) -> Iterator[str]:
+class Numbers(NamedTuple):
+    """Numbers with a unit, or with marks between thousands, or with a decimal comma."""
+
+    decimal: str
+
+    def read(self, texts: Iterable[str | None]) -> Array:
+        return np.array([np.nan if _gone(text) else self._number(str(text)) for text in texts])
+
+    def _number(self, text: str) -> float:
+        bare = re.sub("[^0-9.,+-]", "", text)
+        if self.decimal == ".":
+            return float(bare.replace(",", "")) + 0.0  # no negative zero
+        return float(bare.replace(".", "").replace(",", ".")) + 0.0
+
+
+class Days(NamedTuple):
+    """Days with their year at the end, and perhaps a time of the day."""
+
+    has_day_first: bool
+
+    def read(self, texts: Iterable[str | None]) -> Array:
+        texts = list(texts)
+        known = {text: _moment(text.strip(), self.has_day_first)
+                 for text in set(texts) if text is not None}  # fmt: skip
+        found = [None if _gone(text) else known[str(text)] for text in texts]
+        return np.array(found, dtype=EPOCH_UNIT)
+
+
+Form: TypeAlias = Numbers | Days
+
+
+def pattern(body: str, unit: tuple[str, str]) -> str:
+    """All numbers of one kind with this unit."""
+    before, after = map(re.escape, unit)
+    return f"([-+]?{before}{_SPACE}?|{before}{_SPACE}?[-+]?){body}{_SPACE}?{after}"
+
+
+@dataclass(slots=True)
+class Look:
+    """What is known of how the values of a column are written, from more and more of them."""
+
+    has_commas: bool  # whether a number without a unit may have a decimal comma
+    unit: tuple[str, str] | None = None
+    are_points: bool = True
+    are_commas: bool = True
+    are_marked: bool = False  # whether one has a point or a comma
+    mark: str = ""
+    have_day_first: bool = True
+    have_month_first: bool = True
+
+    def add(self, texts: Iterable[str | None]) -> None:
+        for text in {text.strip() for text in texts if text is not None} - MISSING:
+            if not self.is_open:
+                return
+            if self.are_points or self.are_commas:
+                self._add_number(text)
+            if self.have_day_first or self.have_month_first:
+                self._add_day(text)
+
+    def _add_number(self, text: str) -> None:
+        found = _UNIT.fullmatch(text)
+        unit = (found[1], (found[2] or "").strip(" \u00a0\u202f")) if found else None
+        if unit is None or self.unit not in (None, unit):
+            self.are_points = self.are_commas = False
+            return
+        self.unit = unit
+        self.are_points &= re.fullmatch(pattern(POINT, unit), text) is not None
+        self.are_commas &= re.fullmatch(pattern(COMMA, unit), text) is not None
+        self.are_marked |= "." in text or "," in text
+        if len(re.sub("[^0-9]", "", text)) > MOST_DIGITS:
+            self.are_points = self.are_commas = False
+
+    def _add_day(self, text: str) -> None:
+        mark = text[1:3].lstrip("0123456789")[:1]
+        self.mark = self.mark or mark
+        if mark != self.mark or mark not in {"/", ".", "-"}:
+            self.have_day_first = self.have_month_first = False
+            return
+        self.have_day_first = self.have_day_first and _moment(text, True) is not None
+        self.have_month_first = (
+            self.have_month_first and mark != "." and _moment(text, False) is not None
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the values so far may have a form."""
+        return self.are_points or self.are_commas or self.have_day_first or self.have_month_first
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all may be numbers, of whichever form."""
+        return self.unit is not None and (self.are_points or self.are_commas)
+
+    @property
+    def are_days(self) -> bool:
+        return bool(self.mark) and (self.have_day_first or self.have_month_first)
+
+    @property
+    def form(self) -> Form | None:
+        """The only form that all values have."""
+        if self.are_numbers:
+            either = self.are_points and self.are_commas
+            if either and self.are_marked:
+                return None
+            decimal = "." if self.are_points else ","
+            if decimal == "," and not self.has_commas and self.unit == ("", ""):
+                return None
+            return Numbers(decimal)
+        if self.are_days and self.have_day_first != self.have_month_first:
+            return Days(self.have_day_first)
+        return None
+
+
+def form_of(array: Array, has_commas: bool) -> Form | None:
+    """The form in which the values of a column of text are written, where they have one."""
+    if array.dtype != object or not isinstance(next(filter(None, array), None), str):
+        return None
+    look = Look(has_commas)
+    look.add(array[:MOST_LOOKED_AT])
+    look.add(array if look.is_open else ())
+    return look.form
+
+
+def _gone(text: str | None) -> bool:
+    return text is None or text.strip() in MISSING
+
+
+def _moment(text: str, has_day_first: bool) -> dt.datetime | None:
+    """The time that a text names; None where it names none."""
+    found = _DAY_MATCH.fullmatch(text)
+    if found is None:
+        return None
+    first, second, year, hour, minute, second_of_minute, parts, half = found.groups("")
+    day, month = (first, second) if has_day_first else (second, first)
+    hours = int(hour or 0)
+    if half:
+        if not 1 <= hours <= 12:
+            return None
+        hours = hours % 12 + 12 * (half in "pP")
+    clock = int(minute or 0), int(second_of_minute or 0), int(parts[:6].ljust(6, "0"))
+    try:
+        return dt.datetime(int(year), int(month), int(day), hours, *clock)
+    except ValueError:  # 31 February
+        return None
+
+
+def notes_on(name: str, texts: Iterable[str], kind: str, form: Form | None) -> Iterator[str]:
     """What is to be said of a column from some of its texts, and from what they were read as: the
-    kind of numpy's type."""
+    kind of numpy's type, and the form."""
     known = sorted({text.strip() for text in texts} - MISSING)
     note = ""
-    if kind == "f":
+    if isinstance(form, Numbers) and known:
+        example = max(known, key=len)
+        note = f"is read as numbers, {example} being {form.read([example])[0]:.15g}"
+    elif isinstance(form, Days) and known:
+        order = "day" if form.has_day_first else "month"
+        note = f"is read as times with the {order} first, such as {known[-1]}"
+    elif kind == "f":
         note = _on_numbers(known)
-    elif kind == "M":
-        dotted = next((text for text in known if text[2:3] == "."), "")
-        if dotted:
-            note = f"is read as times, {dotted} being the day, the month and the year"
     elif kind == "O":
         note = _on_texts(known)
     if note:
@@ -35,11 +203,7 @@ def notes_on(name: str, texts: Sequence[str], kind: str) -> Iterator[str]:
 
 
 def _on_numbers(texts: Sequence[str]) -> str:
-    """That there is a decimal comma, or that one of few numbers is written in several ways, such as
-    the versions 1.1 and 1.10."""
-    comma = next((text for text in texts if "," in text), "")
-    if comma:
-        return f"is read as numbers with a decimal comma, {comma} being {comma.replace(',', '.')}"
+    """That one of few numbers is written in several ways, such as the versions 1.1 and 1.10."""
     spelled: dict[float, list[str]] = {}
     for text in texts:
         spelled.setdefault(float(text), []).append(text)
@@ -51,18 +215,11 @@ def _on_numbers(texts: Sequence[str]) -> str:
 
 
 def _on_texts(texts: Sequence[str]) -> str:
-    """That people would read a column as numbers or times, which is not done: of 03/04/2026 nobody
-    knows the month, of 1,234 whether it is a thousand, and units are not known at all."""
-    if len(texts) <= MOST_CODES:
-        return ""
-    if all(map(_LIKE_DAY.match, texts)):
+    """That people would read a column as numbers or times, which is not done."""
+    look = Look(True)
+    look.add(texts)
+    if look.are_days:
         return f"is read as text: {texts[0]} could be several days; write 2026-03-16"
-    looks = all(map(_LIKE_NUMBER.fullmatch, texts)) and len(set(map(_unit, texts))) == 1
-    if looks and not all(map(str.isdigit, texts)):
+    if look.are_numbers and look.are_marked and len(texts) > MOST_CODES:
         return f"is read as text: {texts[0]} could be several numbers; write 1234.5"
     return ""
-
-
-def _unit(text: str) -> str:
-    """What stands around a number."""
-    return re.sub(r"[-+]?[0-9][0-9.,'\s]*", "#", text)

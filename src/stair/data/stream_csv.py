@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 from stair.data.frame import Value
 from stair.data.reading import opened_file
-from stair.data.spelling import MOST_LOOKED_AT, notes_on
-from stair.data.values import (
-    COMMA_NUMBER,
-    DOTTED_DAY,
-    EITHER_NUMBER,
-    MISSING,
-    decimals_beside,
-    typed,
+from stair.data.spelling import (
+    COMMA,
+    DAY,
+    MOST_DIGITS,
+    MOST_LOOKED_AT,
+    POINT,
+    Days,
+    Form,
+    Look,
+    Numbers,
+    notes_on,
+    pattern,
 )
+from stair.data.values import MISSING, typed
 from stair.data.zones import SEVERAL, in_common, known_zone
 from stair.errors import StairError
 
@@ -40,6 +45,7 @@ _DAY: Final = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?"
 _ZONE: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 FIRST: Final = 2048  # lines by which it is guessed what all are to be tested for
+QUOTE: Final = "'"
 TOGETHER: Final = 100  # columns that one query asks about: it holds much for each of them
 
 
@@ -58,26 +64,28 @@ def csv_query(
         "hive_partitioning = false, strict_mode = true, null_padding = false)"
     )
     first = con.execute(f"SELECT * FROM {fields} LIMIT {FIRST}").fetchall()
-    decimals = decimals_beside(separator)
-    guesses = [
-        typed([row[i] or "" for row in first], decimals)[0].split(" ")[0] for i in range(len(names))
-    ]
+    guesses = [typed([row[i] or "" for row in first])[0].split(" ")[0] for i in range(len(names))]
     typed_cells: list[str] = []
+    looks = [_look([row[i] for row in first], separator) for i in range(len(names))]
     zones: dict[int, str] = {}
     notes: list[str] = []
     for start in range(0, len(names), TOGETHER):
         here = range(start, min(start + TOGETHER, len(names)))
-        asked = [list(_questions(i, guesses[i])) for i in here]
+        asked = [list(_questions(i, guesses[i], looks[i])) for i in here]
         stripped = ", ".join(f"c{i}, {_stripped(f'c{i}')} AS t{i}" for i in here)
         query = f"SELECT {', '.join(q for each in asked for q in each)} FROM (SELECT {stripped} "
         found = iter(con.execute(f"{query} FROM {fields})").fetchall()[0])
         for i, each in zip(here, asked, strict=True):
             counts = [next(found) for _ in each]
-            typed_cell, kind = _typed(f"c{i}", gone, guesses[i], counts, decimals)
+            typed_cell, kind, form = _typed(f"c{i}", gone, guesses[i], counts, looks[i])
             typed_cells.append(typed_cell)
-            notes += notes_on(names[i], [row[i] or "" for row in first[:MOST_LOOKED_AT]], kind)
-            if "instant" in _TESTS[guesses[i]] and counts[-1]:
-                zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[-2:])
+            texts = [row[i] or "" for row in first[:MOST_LOOKED_AT]]
+            notes += notes_on(names[i], texts, kind, form)
+            if "instant" in _TESTS[guesses[i]] and counts[len(_TESTS[guesses[i]]) + 2]:
+                zones[i] = in_common(
+                    known_zone(zone) or SEVERAL
+                    for zone in counts[: len(_TESTS[guesses[i]]) + 3][-2:]
+                )
     return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones, tuple(notes)
 
 
@@ -129,9 +137,7 @@ def _stripped(cell: str) -> str:
 
 # What is counted of a column that may be of a kind, as far as its first lines say.
 _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "int": ("whole", "signed", "unsigned", "number", "comma", "sure comma"),
-    "comma": ("comma", "sure comma"),
-    "comma?": ("comma", "sure comma"),
+    "int": ("whole", "signed", "unsigned", "number"),
     "float": ("number",),
     "bool": ("truth",),
     "date": ("time",),
@@ -142,8 +148,6 @@ _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
         "signed",
         "unsigned",
         "number",
-        "comma",
-        "sure comma",
         "truth",
         "time",
         "instant",
@@ -153,7 +157,14 @@ _TESTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def _questions(i: int, guess: str) -> Iterator[str]:
+def _look(values: Sequence[str | None], separator: str) -> Look:
+    """How a column may be written that is not as programs write it, by its first lines."""
+    look = Look(separator != ",")
+    look.add(values)
+    return look
+
+
+def _questions(i: int, guess: str, look: Look) -> Iterator[str]:
     """Values, those that are missing but for spaces, those with spaces, and those of each kind."""
     cell, text = f"c{i}", f"t{i}"
     gone = ", ".join(map(_text, sorted(MISSING)))
@@ -164,50 +175,70 @@ def _questions(i: int, guess: str) -> Iterator[str]:
     def fits(pattern: str) -> str:
         return f"FILTER (regexp_full_match({text}, '{pattern}'))"
 
-    def fits_iso(pattern: str) -> str:
-        return f"FILTER (regexp_full_match({_iso(text)}, '{pattern}'))"
-
     asked = {
         "whole": f"count(*) {fits(_WHOLE)}",
         "signed": f"count(TRY_CAST({text} AS BIGINT))",
         "unsigned": f"count(TRY_CAST({text} AS UBIGINT))",
         "number": f"count(*) {fits(_NUMBER)}",
-        "comma": f"count(*) {fits(COMMA_NUMBER)}",
-        "sure comma": f"count(*) FILTER (contains({text}, ',') "
-        f"AND NOT regexp_full_match({text}, '{EITHER_NUMBER}'))",
         "truth": f"count(*) FILTER (lower({text}) IN ('true', 'false'))",
-        "time": f"count({_as_time(text)}) {fits_iso(f'{_DAY}([T ]{_HOUR})?')}",
-        "instant": f"count({_as_instant(text)}) {fits_iso(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
+        "time": f"count({_as_time(text)}) {fits(f'{_DAY}([T ]{_HOUR})?')}",
+        "instant": f"count({_as_instant(text)}) {fits(f'{_DAY}[T ]{_HOUR}{_ZONE}')}",
         "least zone": f"min(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
         "largest zone": f"max(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
     }
     yield from (asked[test] for test in _TESTS[guess])
-
-
-def _iso(text: str) -> str:
-    """16.03.2026 as 2026-03-16."""
-    return rf"regexp_replace({text}, '{DOTTED_DAY}', '\3-\2-\1')"
+    if look.are_numbers and look.unit is not None:
+        yield f"count(*) {fits(pattern(POINT, look.unit).replace(QUOTE, 2 * QUOTE))}"
+        yield f"count(*) {fits(pattern(COMMA, look.unit).replace(QUOTE, 2 * QUOTE))}"
+        yield f"count(*) FILTER (contains({text}, '.') OR contains({text}, ','))"
+        digits = f"regexp_replace({text}, '[^0-9]', '', 'g')"
+        yield f"max(length({digits})) FILTER ({text} NOT IN ({gone}))"
+    if look.are_days:
+        for has_day_first in (True, False):
+            yield f"count({_as_day(text, look.mark, has_day_first)})"
 
 
 def _as_time(text: str) -> str:
     """Down to the microsecond; there is no year 0."""
-    text = _iso(text)
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN left({text}, 26) END AS TIMESTAMP)"
 
 
+def _as_day(text: str, mark: str, has_day_first: bool) -> str:
+    """A time whose day is written with its year at the end."""
+    form = DAY.replace("[./-]", f"[{mark}]")
+
+    def part(k: int, width: int = 2) -> str:
+        return f"lpad(regexp_extract({text}, '^{form}$', {k}), {width}, '0')"
+
+    month, day = (2, 1) if has_day_first else (1, 2)
+    half = f"lower(regexp_extract({text}, '^{form}$', 8))"
+    hour = f"TRY_CAST({part(4)} AS INTEGER)"
+    hour = (
+        f"CASE WHEN {half} = '' THEN {hour} WHEN {hour} BETWEEN 1 AND 12 "
+        f"THEN {hour} % 12 + CASE WHEN {half} = 'p' THEN 12 ELSE 0 END END"
+    )
+    micros = f"rpad(left(regexp_extract({text}, '^{form}$', 7), 6), 6, '0')"
+    parts = (
+        f"{part(3, 4)}, '-', {part(month)}, '-', {part(day)}, ' ', "
+        f"lpad(CAST({hour} AS VARCHAR), 2, '0'), ':', {part(5)}, ':', {part(6)}, '.', {micros}"
+    )
+    fits = f"regexp_full_match({text}, '{form}') AND {text} NOT LIKE '%{mark}0000%'"
+    return f"TRY_CAST(CASE WHEN {fits} AND {hour} < 24 THEN concat({parts}) END AS TIMESTAMP)"
+
+
 def _as_instant(text: str) -> str:
-    text = _iso(text)
     cut = rf"regexp_replace({text}, '(\.[0-9]{{6}})[0-9]+', '\1')"
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
 def _typed(
-    cell: str, gone: str, guess: str, counts: Sequence[Value], decimals: str
-) -> tuple[str, str]:
-    """The column as what all of its values are, and the kind of numpy's type; as text where they
-    agree on nothing else."""
+    cell: str, gone: str, guess: str, counts: Sequence[Value], look: Look
+) -> tuple[str, str, Form | None]:
+    """The column as what all of its values are, the kind of numpy's type, and how it is written;
+    as text where they agree on nothing else."""
     n_all, n_gone, n_spaced, *tested = counts
-    found = dict(zip(_TESTS[guess], tested, strict=True))
+    found = dict(zip(_TESTS[guess], tested, strict=False))
+    written = tested[len(found) :]
     n = n_all - n_gone
     text = _stripped(cell) if n_spaced else cell
     if n_gone:
@@ -215,16 +246,38 @@ def _typed(
         text = _stripped(cell)
     is_all = {kind for kind, count in found.items() if count == n}
     if not n:
-        return "CAST(NULL AS DOUBLE)", "f"
+        return "CAST(NULL AS DOUBLE)", "f", None
     if "number" in is_all:
         whole = "whole" in is_all
         signed, unsigned = whole and "signed" in is_all, whole and "unsigned" in is_all
         found_type = "BIGINT" if signed else "UBIGINT" if unsigned else "DOUBLE"
-        return f"CAST({text} AS {found_type})", "f" if found_type == "DOUBLE" else "i"
-    if "," in decimals and "comma" in is_all and found["sure comma"]:
-        return f"CAST(replace({text}, ',', '.') AS DOUBLE)", "f"
+        return f"CAST({text} AS {found_type})", "f" if found_type == "DOUBLE" else "i", None
     if "truth" in is_all:
-        return f"lower({text}) = 'true'", "b"
+        return f"lower({text}) = 'true'", "b", None
     if "time" in is_all:
-        return _as_time(text), "M"
-    return (_as_instant(text), "") if "instant" in is_all else (cell, "O")
+        return _as_time(text), "M", None
+    if "instant" in is_all:
+        return _as_instant(text), "", None
+    return _written(cell, text, look, written, n)
+
+
+def _written(
+    cell: str, text: str, look: Look, counts: Sequence[Value], n: Value
+) -> tuple[str, str, Form | None]:
+    """The column as the one form that all of its values have, or as text."""
+    if look.are_numbers:
+        points, commas, marked, digits, *counts = counts
+        look.are_points, look.are_commas = points == n, commas == n
+        look.are_marked = bool(marked)
+        if int(str(digits)) > MOST_DIGITS:
+            look.are_points = look.are_commas = False
+    if counts:
+        look.have_day_first, look.have_month_first = (count == n for count in counts)
+    form = look.form
+    if isinstance(form, Numbers):
+        bare = f"regexp_replace({text}, '[^0-9.,+-]', '', 'g')"
+        bare = f"replace({bare}, '{',' if form.decimal == '.' else '.'}', '')"
+        return f"CAST(replace({bare}, ',', '.') AS DOUBLE)", "f", form
+    if isinstance(form, Days):
+        return _as_day(text, look.mark, form.has_day_first), "M", form
+    return cell, "O", None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import compress
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,23 +26,15 @@ from stair.data.arrays import (
 from stair.data.frame import EPOCH_UNIT, Array, DType, Loaded, Value
 from stair.data.zones import SEVERAL, in_common, known_zone, was_in, was_together, zone_of
 
-COMMAS: Final = frozenset({"comma", "comma?"})
 MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"})
 Piece: TypeAlias = tuple[str, Array]
-"""Some values of a column and what they are: none (all missing), int, float, comma (numbers with a
-decimal comma), comma? (those that may have a comma for thousands), bool, date, what times with a
-zone were (they are moved to UTC) or text. Kinds are joined in `join_pieces`, so that a column may
-be typed bit by bit."""
+"""Some values of a column and what they are: none (all missing), int, float, bool, date, what times
+with a zone were (they are moved to UTC) or text. Kinds are joined in `join_pieces`, so that a
+column may be typed bit by bit."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _WHOLE_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _LEADING_ZERO = re.compile(r"\n\s*[+-]?0[0-9]+(?:[eE][+-]?[0-9]+)?\s*\n")
-COMMA_NUMBER: Final = r"[+-]?(0|[1-9][0-9]*)(,[0-9]+)?"
-EITHER_NUMBER: Final = r"[+-]?[1-9][0-9]{0,2},[0-9]{3}"  # 1,234: a decimal comma, or a thousand
-DOTTED_DAY: Final = r"^(0[1-9]|[12][0-9]|3[01])\.(0[1-9]|1[0-2])\.([0-9]{4})"
-_COMMA = re.compile(COMMA_NUMBER)
-_EITHER = re.compile(EITHER_NUMBER)
-_DOTTED = re.compile(DOTTED_DAY)
 _DATE = re.compile(
     r"(?!0000)[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
     r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
@@ -50,9 +42,8 @@ _DATE = re.compile(
 )
 
 
-def typed(values: Sequence[str], decimals: str = ".") -> Piece:
-    """What these texts are, and their values. `decimals` are the marks that may stand before the
-    decimals of a number: a point always, a comma where it separates nothing else."""
+def typed(values: Sequence[str]) -> Piece:
+    """What these texts are, and their values."""
     found = _numbers(values)
     if found is not None:
         return found
@@ -61,12 +52,7 @@ def typed(values: Sequence[str], decimals: str = ".") -> Piece:
     if absent.all():
         return "none", np.full(len(values), math.nan)
     present = list(compress(stripped, ~absent)) if absent.any() else stripped
-    found = (
-        (_numbers(present) if absent.any() else None)
-        or _truths(present)
-        or _moments(_with_iso_days(present))
-        or (_comma_numbers(present) if "," in decimals else None)
-    )
+    found = (_numbers(present) if absent.any() else None) or _truths(present) or _moments(present)
     if found is None:
         return "text", as_text(values, absent)
     kind, array = found
@@ -91,16 +77,11 @@ def typed(values: Sequence[str], decimals: str = ".") -> Piece:
     return kind, spread
 
 
-def decimals_beside(separator: str) -> str:
-    """The marks that may stand before decimals where this one stands between fields."""
-    return "." if separator == "," else ".,"
-
-
 def codes_of(texts: Sequence[str], array: Array) -> Loaded:
     """Texts of a file that are categories, as numbers, flags or days where all of them are; as they
     stand where a number would not say which text it was: 1.10, 1.1 and 1."""
     kind, found = typed(texts)
-    if kind in ("text", "none") or kind in COMMAS:
+    if kind in ("text", "none"):
         return array, ""
     if kind == "float" and not all(_WHOLE_FLOAT.fullmatch(t.strip()) for t in texts
                                    if t.strip() not in MISSING):  # fmt: skip
@@ -157,25 +138,6 @@ def _numbers(values: Sequence[str]) -> Piece | None:
     return kind, array
 
 
-def _comma_numbers(values: Sequence[str]) -> Piece | None:
-    """Numbers with a decimal comma, if all are and one has it."""
-    if not any("," in v for v in values) or not all(map(_COMMA.fullmatch, values)):
-        return None
-    is_sure = any("," in v and not _EITHER.fullmatch(v) for v in values)
-    pointed = [v.replace(",", ".") for v in values]
-    array: Array = np.array(list(map(float, pointed))) + 0.0  # no negative zero
-    if (np.abs(array) >= EXACT).any():
-        array = exact_numbers(list(map(_number, pointed, array.tolist())))
-    return "comma" if is_sure else "comma?", array
-
-
-def _with_iso_days(values: Sequence[str]) -> Sequence[str]:
-    """16.03.2026 as 2026-03-16, where values are written so."""
-    if not any(v[2:3] == "." for v in values):
-        return values
-    return [_DOTTED.sub(r"\3-\2-\1", v) for v in values]
-
-
 def _number(text: str, number: float) -> float | int:
     """A number as an int where a float would round a whole one of at most 64 bits."""
     if abs(number) >= EXACT and _WHOLE.fullmatch(text.strip()):
@@ -220,10 +182,6 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
         kinds = {reduce(was_together, sorted(kinds))}
     if not kinds:
         return np.concatenate([a for _, a in pieces]) if pieces else np.empty(0), ""
-    if kinds & COMMAS:
-        if _with_commas(kinds) == "text":
-            return None
-        kinds = {"float"}
     if kinds == {"int"}:
         if all(array.dtype == np.int64 for _, array in pieces):
             return np.concatenate([a for _, a in pieces]), ""
@@ -249,18 +207,12 @@ def join_pieces(pieces: Sequence[Piece]) -> Loaded | None:
     return np.concatenate(parts), "" if zone_of(kind) is None else kind
 
 
-def _with_commas(kinds: set[str]) -> str:
-    """What a column is of which some pieces have numbers with a comma."""
-    return "float" if "comma" in kinds and kinds <= COMMAS | {"int"} else "text"
-
-
 @dataclass(slots=True)
 class ColumnKind:
     """What a column is, found out piece by piece, so that each piece can be read as all of it is:
     what `join_pieces` would make of them together."""
 
     kinds: set[str] = field(default_factory=set)
-    decimals: str = "."
     low: int = 0
     high: int = 0
     has_gaps: bool = False
@@ -270,15 +222,13 @@ class ColumnKind:
     def add(self, values: Sequence[str]) -> None:
         if "text" in self.kinds:
             return
-        kind, array = typed(values, self.decimals)
+        kind, array = typed(values)
         self.kinds.add(kind)
         self.has_gaps |= kind == "none" or (kind in ("int", "bool") and array.dtype.kind in "fO")
-        if kind in ("int", "float") or kind in COMMAS:
+        if kind in ("int", "float"):
             self.is_exact |= _is_wide(array)
         if kind == "int":
             self._reach([v for v in _whole(array) if v is not None])
-        elif kind in COMMAS:
-            self.has_fractions = True
         elif kind == "float" and not self.has_fractions:
             known = [v for v in exact_or_none(array.tolist()) if v is not None]
             self.has_gaps |= len(known) < len(array)
@@ -294,8 +244,6 @@ class ColumnKind:
         found = self.kinds - {"none"}
         if found and all(zone_of(kind) is not None for kind in found):
             return reduce(was_together, sorted(found))
-        if found & COMMAS:
-            return _with_commas(found)
         if found == {"int", "float"}:
             return "float"
         return min(found) if len(found) == 1 else "text" if found else "none"
@@ -320,7 +268,7 @@ class ColumnKind:
         kind, dtype = self.kind, self.dtype
         if kind == "text":
             return as_text(values, None), ""
-        own, array = typed(values, self.decimals)
+        own, array = typed(values)
         was = kind if zone_of(kind) is not None else ""
         if own == "none" and dtype.kind in "OM":
             gone: Value = np.datetime64("NaT", "us") if dtype.kind == "M" else None

@@ -13,6 +13,7 @@ from stair.operation.statistics import (
     Share,
     can_tell,
     chance_of_fall,
+    chance_of_part,
     chance_of_rise,
     holm,
 )
@@ -185,4 +186,4 @@ def explains_less(then: Share | None, now: Share | None) -> bool:
     """Whether all rules together explain so much less that there must be other outliers."""
     if then is None or now is None:
         return False
-    return chance_of_fall(then, now, EXPLAINED_KEPT) <= FOR_COVERAGE / 2
+    return chance_of_part(then, now, EXPLAINED_KEPT) <= FOR_COVERAGE / 2

@@ -69,6 +69,24 @@ def chance_of_rise(then: Share, now: Share, times: float) -> float:
     return chance_of_fall(now, then, 1 / times)
 
 
+def chance_of_part(then: Share, now: Share, part: float) -> float:
+    """How likely it is to see so few hits now, or fewer, if the share is at least this part of what
+    it was: by the score test for a ratio of shares (Koopman), for which counts need not be few. It
+    is never below what Fisher's test says of the two shares as they are, which holds of any counts.
+    """
+    if not then.rows or not now.rows or not then.hits:
+        return 1.0
+    # The likeliest share then, if that now were just this part of it.
+    a = part * (now.rows + then.rows)
+    b = now.hits + part * then.hits + part * now.rows + then.rows
+    share = (b - math.sqrt(max(b * b - 4 * a * (now.hits + then.hits), 0.0))) / (2 * a)
+    less = part * share
+    variance = less * (1 - less) / now.rows + part * part * share * (1 - share) / then.rows
+    fall = (now.value - part * then.value) / math.sqrt(variance)
+    by_score = math.erfc(-fall / math.sqrt(2)) / 2
+    return max(by_score, chance_of_fall(then, now, 1.0))
+
+
 def can_tell(then: Share, rows: int, level: float) -> bool:
     """Whether so many rows are enough to see a fall at all: it would be seen if none were right."""
     return chance_of_fall(then, Share(0, rows)) <= level

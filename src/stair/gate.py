@@ -111,6 +111,13 @@ def _files(path: Path) -> list[Path]:
     return []  # whoever reads it will say what is wrong
 
 
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two names are of one file that is there."""
+    with contextlib.suppress(OSError, RuntimeError):
+        return DASH not in (one, other) and one.expanduser().samefile(other.expanduser())
+    return False
+
+
 def _same(one: Path, other: Path) -> bool:
     with contextlib.suppress(OSError):
         if one.samefile(other):

@@ -382,6 +382,12 @@ def test_the_command_learns_exceptions(tmp_path: Path) -> None:
         json.loads((tmp_path / name).read_text()) for name in ("rules.json", "new.json")
     )
     assert after["rules"] == before["rules"]
+    # Where they were, as a rulebook is changed: refused because the rules are also to be read.
+    (tmp_path / "here.json").write_bytes((tmp_path / "rules.json").read_bytes())
+    done = run("except", "here.json", "judged.csv", "--false-alarm", "said=no alarm",
+               "--output", "./here.json", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "here.json").read_bytes() == (tmp_path / "new.json").read_bytes()
     (exception,) = after["exceptions"]
     assert exception["status"] == "candidate"
     assert exception["evidence"]["source"] == "judged.csv"

@@ -127,6 +127,52 @@ def test_rare_values_that_are_new_are_none() -> None:
 # --- verdicts and rulebooks -----------------------------------------------------------------------
 
 
+def _stays(number: int, wards: list[str], nights: float = 0.0) -> dict[str, Any]:
+    """Stays that began in a month of 2026 and ended some days later; some of them at night."""
+    random, n = np.random.default_rng(number), 2000
+    began = np.datetime64(f"2026-{number:02d}-01", "m") + random.integers(0, 28 * 1440, n)
+    at_night = random.random(n) < nights
+    began[at_night] = began[at_night].astype("M8[D]") + random.integers(0, 180, at_night.sum())
+    return {
+        "began": began.astype("M8[us]"),
+        "ended": (began + random.integers(600, 15 * 1440, n)).astype("M8[us]"),
+        "born": np.datetime64("1950-01-01", "us") + random.integers(0, 10**15, n).astype("m8[us]"),
+        "ward": random.choice(np.array(wards, dtype=object), n),
+        "age": random.integers(18, 90, n),
+    }
+
+
+def test_times_that_follow_those_of_the_period_are_no_difference() -> None:
+    """Who comes in January may go in February: "ended ≤ 2026-02-02" and four rules beside it were
+    all that was said of two months, because some of the times are the same."""
+    found = stair.compare(_stays(1, ["a", "b", "c"]), _stays(2, ["a", "b", "c"]))
+    assert not found.differs
+    assert {*found.left_out} == {"began", "ended"}
+    assert "later in one table" in found.left_out["ended"]
+
+
+def test_hours_of_two_periods_are_compared() -> None:
+    """With the times of another month their hours were left out as well."""
+    found = stair.compare(_stays(1, ["a", "b"]), _stays(2, ["a", "b"], nights=0.2))
+    assert found.differences[0].rule.features == ("hour of began",)
+    assert "weekday" not in str(found)
+
+
+def test_a_difference_is_told_once() -> None:
+    """A ward that closed was a rule of the first table, and what is left of the table one of the
+    second; that hid what is new there."""
+    first, second = _stays(1, ["a", "b", "c", "d"] * 4 + ["x"]), _stays(2, ["a", "b", "c", "d"])
+    second["age"][:60], second["ward"][:60] = 99, "d"
+    found = stair.compare(first, second)
+    assert [(str(each.rule), each.side) for each in found.differences] == [
+        ("ward = x", 0), ("age ≥ 95", 1)
+    ]  # fmt: skip
+    turned = stair.compare(second, first)
+    assert [each.rule.clauses for each in turned.differences] == [
+        each.rule.clauses for each in found.differences
+    ]
+
+
 def test_two_verdicts_agree_but_for_a_segment() -> None:
     table = month(1)
     table["first"] = table["flagged"]

@@ -14,10 +14,11 @@ from stair.data import Frame, below
 from stair.data.conversion import as_times
 from stair.data.frame import Array
 from stair.data.source import Source
+from stair.data.zones import fixed_offset
 from stair.errors import StairError, check_count, no_such_column, option
 from stair.export.json import Rulebook, load
 from stair.intake import Columns, read_table
-from stair.learn.contrast import Contrast, covered_first, halves
+from stair.learn.contrast import Contrast, covered_first, halves, likelihood_ratio
 from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, read_to_learn
 from stair.operation.compare_words import to_text
@@ -37,6 +38,9 @@ Rows: TypeAlias = NDArray[np.bool_]
 LEVEL: Final = 0.02
 # With fewer rows than this in a group nothing can be learned from one half and asked of the other.
 FEWEST: Final = 10
+# Times that one moment tells apart so well are those of two periods; and so well where others are.
+LATER: Final = 0.9
+LATER_TOO: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +224,13 @@ def _tables(first: Source, second: Source, chosen: Columns, how: Contrast) -> Co
         raise StairError("the two tables have no column in common that could be compared")
     is_second = np.arange(joined.n_rows) >= frames[0].n_rows
     asked = chosen.include or ()
-    apart = [name for name, column in joined.columns.items()
-             if name not in asked and _are_apart(column, is_second)]  # fmt: skip
+    apart = _apart({name: column for name, column in joined.columns.items()
+                    if name not in asked and name not in chosen.exclude}, is_second)  # fmt: skip
     there = [name for name in chosen.exclude if name in joined.columns]
-    chosen = replace(chosen, exclude=[*there, *apart])
-    fields, left_out = _fields(joined, chosen, first)
+    fields, left_out = _fields(joined, replace(chosen, exclude=there), first)
+    fields = tuple(field for field in fields if field.source not in apart or _is_clock(field))
     new = new_values(frames, fields, unlike)
-    left_out |= dict.fromkeys(apart, "one table ends in it before the other begins")
+    left_out |= apart
     left_out |= {each.column: "most of its values are new" for each in new}
     named = {each.column for each in new}
     fields = tuple(field for field in fields if field.source not in named)
@@ -244,16 +248,37 @@ def _names(first: str, second: str) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} (1)", f"{second} (2)")
 
 
-def _are_apart(column: Array, is_second: Rows) -> bool:
-    """Whether these are times that end in one table before they begin in the other: such a column
-    tells the tables apart, and nothing by it."""
-    if column.dtype.kind != "M":
-        return False
-    times, _ = as_times(column, "")
-    parts = [times[rows & ~np.isnat(times)] for rows in (~is_second, is_second)]
-    if not all(map(len, parts)):
-        return False
-    return bool(parts[0].max() < parts[1].min() or parts[1].max() < parts[0].min())
+def _apart(columns: Mapping[str, Array], is_second: Rows) -> dict[str, str]:
+    """Times that are later in one table than in the other, with the reason why they are left out:
+    such a column tells the tables apart, and nothing by it. Where the tables follow each other by
+    one column, others follow it: who comes in January may go in February."""
+    shifts = {name: _shift(as_times(column, "")[0], is_second)
+              for name, column in columns.items() if column.dtype.kind == "M"}  # fmt: skip
+    least = LATER_TOO if max(shifts.values(), default=0.0) >= LATER else LATER
+    why = "its times are later in one table than in the other"
+    return {
+        name: "one table ends in it before the other begins" if shift == 1 else why
+        for name, shift in shifts.items()
+        if shift >= least
+    }
+
+
+def _shift(times: Array, is_second: Rows) -> float:
+    """How well one moment tells two groups of times apart: 1 where one ends before the other
+    begins, 0 where both are spread alike (Kolmogorov and Smirnov)."""
+    known = ~np.isnat(times)
+    one, other = np.sort(times[known & ~is_second]), np.sort(times[known & is_second])
+    if not (len(one) and len(other)):
+        return 0.0
+    at = np.concatenate([one, other])
+    shares = [np.searchsorted(part, at, "right") / len(part) for part in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
+def _is_clock(field: Field) -> bool:
+    """Whether it is an hour that says the same in every month: weekdays come four or five times,
+    and a fixed offset does not follow clocks that change."""
+    return field.part == "hour" and not (field.zone and fixed_offset(field.zone) is not None)
 
 
 # --- two verdicts about one table -----------------------------------------------------------------
@@ -354,19 +379,56 @@ def _values(frame: Frame, fields: tuple[Field, ...]) -> tuple[Schema, Values]:
 def _differences(
     schema: Schema, values: Values, sides: Sequence[tuple[int, Rows, Rows]], how: Contrast
 ) -> tuple[tuple[Difference, ...], int]:
-    """What each side has more of, as far as it holds on the rows kept aside."""
+    """What each side has more of, as far as it holds on the rows kept aside.
+
+    Of two tables the rest of what one has more of is what the other has more of, so that the same
+    would be said twice: one table's rules are looked for among the rows of no rule of the other.
+    """
     learn, aside = halves(values.n_rows, how.seed)
     kept = values.take(aside)
+    sides = [each for each in sides if min(int(rows.sum()) for rows in each[1:]) >= FEWEST]
+
+    def rules_of(own: Rows, left: Rows) -> tuple[tuple[Clause, ...], ...]:
+        some = learn[left[learn]]
+        return how.rules(schema, values.take(some), own[some])
+
+    every = np.ones(values.n_rows, dtype=np.bool_)
+    rules = {side: rules_of(own, every) for side, own, _ in sides}
+    is_one_of_two = len(sides) == 2 and np.array_equal(sides[0][1], ~sides[1][1])
+    if is_one_of_two:
+        sides = sorted(sides, key=lambda each: -_sureness(rules[each[0]], schema, values, each[1],
+                                                          learn))  # fmt: skip
     asked: list[Difference] = []
+    left = every.copy()
     for side, own, others in sides:
-        if min(int(own.sum()), int(others.sum())) < FEWEST:
+        if is_one_of_two and not left.all():
+            rules[side] = rules_of(own, left)
+        if not rules[side]:
             continue
-        rules = how.rules(schema, values.take(learn), own[learn])
-        if rules:
-            asked += _asked(schema, rules, side, own, others, values, kept, aside)
+        found = _asked(schema, rules[side], side, own, others, values, kept, aside, left)
+        asked += found
+        if is_one_of_two:
+            for each in found:
+                if each.chance <= LEVEL / len(found):
+                    left &= ~covered_first([each.rule.clauses], schema, values)[:, 0]
     holds = holm([each.chance for each in asked], LEVEL)
-    found = [each for each, is_real in zip(asked, holds, strict=True) if is_real]
-    return tuple(sorted(found, key=lambda each: each.chance)), len(aside)
+    kept_rules = [each for each, is_real in zip(asked, holds, strict=True) if is_real]
+    return tuple(sorted(kept_rules, key=lambda each: each.chance)), len(aside)
+
+
+def _sureness(
+    rules: Sequence[tuple[Clause, ...]],
+    schema: Schema,
+    values: Values,
+    own: Rows,
+    learn: NDArray[np.intp],
+) -> float:
+    """How surely the first rule says where a group has more, on the rows that it was found on."""
+    if not rules:
+        return 0.0
+    inside = covered_first(rules[:1], schema, values)[learn, 0]
+    counts = [np.bincount(own[learn][rows], minlength=2) for rows in (inside, inside | True)]
+    return likelihood_ratio(*counts)
 
 
 def _asked(
@@ -378,15 +440,17 @@ def _asked(
     values: Values,
     kept: Values,
     aside: NDArray[np.intp],
+    among: Rows,
 ) -> list[Difference]:
-    """Rules with their counts, and how likely those on rows kept aside are by chance."""
+    """Rules with their counts, and how likely those on rows kept aside are by chance, among these
+    rows."""
     alone = covered_first(rules, schema, kept)
     found = []
-    left = np.ones(len(aside), dtype=np.bool_)
+    left = among[aside]
     for number, clauses in enumerate(rules):
         rule = Rule(clauses, side)
         whole = covered_first([clauses], schema, values)[:, 0]
-        rows = alone[:, number]
+        rows = alone[:, number] & among[aside]
         kept_own, kept_others = (
             Share(int((rows & group[aside]).sum()), int((left & group[aside]).sum()))
             for group in (own, others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,10 +80,13 @@ def except_(
 ) -> None:  # fmt: skip
     """The shortest exceptions to saved rules that cover false alarms and no other outlier.
 
-    Without --output it shows what they would be. Exit code 1 where they do not cover enough.
+    Without --output it shows what they would be; the rules may be written where they were. Exit
+    code 1 where they do not cover enough.
     """
-    gate.check_files([rules, file], [(output, "json"), (json, "json")])
+    is_in_place = output is not None and gate.is_same(rules, output)
+    gate.check_files([None if is_in_place else rules, file], [(output, "json"), (json, "json")])
     from stair.data import atomic_write, read
+    from stair.data.lock import held
     from stair.errors import StairError
     from stair.export import load
     from stair.export.text import fit
@@ -102,7 +106,10 @@ def except_(
     wanted.check()
     source = gate.to_read(file)
     stages = ("reading", "looking", "writing")[: 2 if output is None else 3]
-    with ProgressLine(quiet=quiet, stages=stages) as progress:
+    with (
+        held(rules) if is_in_place else nullcontext(),
+        ProgressLine(quiet=quiet, stages=stages) as progress,
+    ):
         saved = load(gate.to_read(rules))
         progress(f"reading {source.name}")
         texts = saved.rules.schema.texts()

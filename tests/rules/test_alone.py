@@ -173,3 +173,20 @@ def test_a_name_that_hardly_any_row_has_is_taken_where_nothing_else_tells() -> N
     assert own.flagged == 10 and [c.feature for c in own.clauses] == ["x"]
     own = reference_of(fields, values, flagged).own(fields, values, 15)
     assert not own.is_apart and "guest" not in str(own)
+
+
+def test_one_of_many_codes_and_one_of_many_hours_set_no_row_apart() -> None:
+    """A row flagged by chance was told "by itself: drg = I02A and hour = 10": each of 72 codes is
+    a rare one."""
+    random = np.random.default_rng(1)
+    n = 3000
+    flagged = np.arange(n) < 20
+    fields = (Field("drg", "category", "drg"), Field("hour", "number", "hour", type="whole"))
+    codes = np.array([f"{k:02}A" for k in range(72)], dtype=object)
+    values = Values({"drg": random.choice(codes, n), "hour": random.integers(0, 24, n)}, n)
+    reference = reference_of(fields, values, flagged)
+    assert sum(reference.own(fields, values, row).is_apart for row in range(20)) <= 2
+    values["drg"][0] = "R2"  # of a few inliers alone
+    values["drg"][100:104] = "R2"
+    own = reference_of(fields, values, flagged).own(fields, values, 0)
+    assert "drg = R2" in str(own) and own.is_apart

@@ -18,7 +18,7 @@ from stair.errors import StairError
 from stair.rules.reasons import NAMED, Reason, Reasons
 from stair.rules.rule_set import Among, Interval, Mentions, Period, Rule, RuleSet, with_usual
 from stair.rules.schema import Field, Schema, Values
-from stair.rules.usual import FEWEST, Figure, shares_of, spread_of
+from stair.rules.usual import FEWEST, FINE, Figure, shares_of, spread_of
 from strategies import examples
 
 FIELDS = (
@@ -216,6 +216,20 @@ def test_of_a_name_that_is_not_written_down_no_more_is_said_than_is_known() -> N
     assert Figure("at most", 0.0123).in_words("rows") == "at most 1.3% of rows"
     known = shares_of({"a": 97})
     assert known.figures[known.places(np.array(["new"]))[0]] == Figure("equal", 0.0)
+
+
+def test_one_of_many_codes_that_are_all_as_frequent_is_not_unusual() -> None:
+    """ "Also unusual: drg = E18B (1.5% of inliers)" stood in the reason of every admission, where
+    each of 72 codes has so many; a code that is rarer than the others is unusual."""
+    codes = shares_of({**{f"c{k}": 100 for k in range(72)}, "rare": 9, None: 50})
+    found = [codes.figures[k] for k in codes.places(np.array(["c3", "rare", None], dtype=object))]
+    assert [each.is_rare for each in found] == [False, True, True]
+    assert found[0].in_words("inliers") == "1.4% of inliers"
+    common, rare, missing = codes.surprise(np.array(["c3", "rare", None], dtype=object))
+    assert common < missing < rare
+    hours = spread_of(np.repeat(np.arange(24.0), 50), np.ones(1200, bool),
+                      np.ones(1200, np.int64), FINE)  # fmt: skip
+    assert not hours.figures[hours.places(np.array([10.0]))[0]].is_rare
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Final
 
@@ -171,7 +172,7 @@ class Reference:
         """Whether so few inliers, or so many flagged rows, are more than chance."""
         n, m = max(self.n_inliers, 1), rule.inliers
         shares = [singles[k].inliers / n for k in rule.chosen]
-        if min(shares) <= RARE and m <= RARE * n:
+        if min(singles[k].as_rare for k in rule.chosen) <= RARE * n and m <= RARE * n:
             return True
         expected = n * math.prod(shares)
         if len(shares) > 1 and FEWER * m <= expected and n_tried * _chance(m, expected) <= CHANCE:
@@ -234,6 +235,7 @@ class _Single:
     owner: str  # the column of an address and of its networks is one
     flagged: int
     inliers: int
+    as_rare: int  # inliers that lie as far out, or whose value is as rare
     is_thin: bool = False  # a name that hardly any row has
 
 
@@ -281,12 +283,29 @@ class _Column:
         if each.kind == "category":
             code = float(self._place.get(value, -1))
             counts = self._between(code, code)
-            return _Single(Among(each.name, (value,), of=of), owner, *counts, sum(counts) < least)
+            return _Single(Among(each.name, (value,), of=of), owner, *counts,
+                           self._as_rare(counts[1]), sum(counts) < least)  # fmt: skip
         return self._bounded(each, value, least)
 
     def _missing(self, clause: Clause, owner: str) -> _Single:
         flagged, inliers = (len(s) - n for s, n in zip(self._sides, self._known, strict=True))
-        return _Single(clause, owner, flagged, inliers)
+        return _Single(clause, owner, flagged, inliers, inliers)
+
+    def _as_rare(self, count: int) -> int:
+        """How many inliers have a value that at most so many of them have."""
+        return int(self._held[np.searchsorted(self._counts, count, "right")])
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """How many inliers have each value, in order."""
+        known = self._sides[1][: self._known[1]]
+        starts = np.flatnonzero(np.append(True, known[1:] != known[:-1])[: len(known)])
+        return np.sort(np.diff(np.append(starts, len(known)))).astype(np.int64)
+
+    @cached_property
+    def _held(self) -> NDArray[np.int64]:
+        """And so many of them have one of the first values."""
+        return np.append(0, np.cumsum(self._counts))
 
     def _between(self, low: float, high: float) -> tuple[int, int]:
         """How many have a value from one to the other, both included."""
@@ -311,13 +330,15 @@ class _Column:
         if each.is_whole and 0 < upto - below < min(n - below, upto) / 2:
             counts = self._between(x, x)
             if sum(counts) >= least:
-                return _Single(Interval(each.name, x - 1, x, whole=True), each.name, *counts)
+                return _Single(Interval(each.name, x - 1, x, whole=True), each.name, *counts,
+                               self._as_rare(counts[1]))  # fmt: skip
         if n - below <= upto:  # as few above as below
             low = _bound(float(known[below - 1]), x, is_time) if below else -np.inf
             counts = self._between(np.nextafter(low, np.inf), np.inf)
-            return _Single(_beyond(each, low, np.inf), each.name, *counts)
+            return _Single(_beyond(each, low, np.inf), each.name, *counts, counts[1])
         high = _bound(x, float(known[upto]), is_time) if upto < n else np.inf
-        return _Single(_beyond(each, -np.inf, high), each.name, *self._between(-np.inf, high))
+        counts = self._between(-np.inf, high)
+        return _Single(_beyond(each, -np.inf, high), each.name, *counts, counts[1])
 
 
 def _bound(low: float, high: float, is_time: bool) -> float:

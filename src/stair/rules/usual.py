@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Final, TypeAlias
@@ -49,15 +49,20 @@ LARGEST: Final = float(np.finfo(np.float64).max)
 @dataclass(frozen=True, slots=True)
 class Figure:
     """How unusual a value is: the share of inliers that it lies above or below, or that have it; of
-    a name that is not written down the share that has it at most."""
+    a name that is not written down the share that has it at most.
+
+    `as_rare` is the share of inliers whose value is as rare: one of a hundred codes that are all
+    as frequent is nothing unusual.
+    """
 
     side: str = ""  # above, below, equal, at most, or nothing where nothing is to be said
     share: float = math.nan
+    as_rare: float = field(default=math.nan, compare=False)
 
     @property
     def is_rare(self) -> bool:
         if self.side in ("equal", "at most"):
-            return self.share <= RARE
+            return (self.share if math.isnan(self.as_rare) else self.as_rare) <= RARE
         return bool(self.side) and self.share >= 1 - RARE
 
     def in_words(self, who: str) -> str:
@@ -174,6 +179,11 @@ class Spread(Noted):
         found = [self._figure(under, over) for under, over in places]
         return (*found, _share(self.missing, self.n + self.missing))
 
+    @cached_property
+    def _each(self) -> list[int]:
+        """How many inliers have each of the points."""
+        return [u - b for b, u in zip(self.below, self.upto, strict=True)]
+
     def _figure(self, under: int, over: int) -> Figure:
         """Where so many inliers at least are smaller, and so many larger."""
         if not self.n:
@@ -182,7 +192,8 @@ class Spread(Noted):
         if self.is_complete:
             equal = (self.n - under - over) / self.n
             if equal <= RARE and max(above, beneath) < 1 - RARE:
-                return Figure("equal", equal)
+                count = self.n - under - over
+                return Figure("equal", equal, sum(k for k in self._each if k <= count) / self.n)
         side, share = max(("above", above), ("below", beneath), key=lambda pair: pair[1])
         return Figure(side, share) if share >= 0.5 else NOTHING
 
@@ -262,9 +273,11 @@ def _cuts_within(n: object) -> Floats:
 
 
 def _named_surprise(n_such: int, n_rarer: int, n: int) -> float:
-    """As that of a number: for a name that so many of n have, where so many have one as rare."""
-    share = n_such / n if n else 1.0
-    far_out, alone = -math.log((n_rarer + 1) / (n + 1)), -math.log((n_such + 0.5) / max(n, 1))
+    """As that of a number: for a name that so many of n have, where so many have one as rare. Those
+    are a step as of numbers: with a hundred codes that are all as frequent, none is alone."""
+    around = max(n_such, n_rarer / STEPS)
+    share = around / n if n else 1.0
+    far_out, alone = -math.log((n_rarer + 1) / (n + 1)), -math.log((around + 0.5) / max(n, 1))
     return far_out + alone - float(_cuts_within(1 + STEPS * share))
 
 
@@ -292,9 +305,17 @@ class Shares(Noted):
         """Of each value, of one that is not among them, and of a missing one."""
         if not self.n:
             return (NOTHING,) * (len(self.counts) + 2)
-        other = Figure("at most" if self.most else "equal", self.most / self.n)
-        named = [Figure("equal", k / self.n) for k in self.counts]
-        return (*named, other, Figure("equal", self.missing / self.n))
+        *rare, rare_other, rare_missing = (k / self.n for k in self._as_rare)
+        other = Figure("at most" if self.most else "equal", self.most / self.n, rare_other)
+        named = [Figure("equal", k / self.n, r) for k, r in zip(self.counts, rare, strict=True)]
+        return (*named, other, Figure("equal", self.missing / self.n, rare_missing))
+
+    @cached_property
+    def _as_rare(self) -> list[int]:
+        """In the same order: how many inliers have a value that is as rare as this one."""
+        counts = (*self.counts, self.most, self.missing)
+        held = (*self.counts, self.others, self.missing)
+        return [sum(h for c, h in zip(counts, held, strict=True) if c <= k) for k in counts]
 
     @cached_property
     def _place(self) -> dict[Value, int]:
@@ -309,9 +330,7 @@ class Shares(Noted):
 
     def surprise(self, array: Array) -> Floats:
         counts = (*self.counts, self.most, self.missing)
-        held = (*self.counts, self.others, self.missing)
-        rarer = [sum(h for c, h in zip(counts, held, strict=True) if c <= k) for k in counts]
-        own = [_named_surprise(k, r, self.n) for k, r in zip(counts, rarer, strict=True)]
+        own = [_named_surprise(k, r, self.n) for k, r in zip(counts, self._as_rare, strict=True)]
         return np.array(own)[self.places(array)]
 
 

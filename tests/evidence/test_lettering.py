@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -70,6 +71,7 @@ ANY = st.one_of(
     st.sampled_from([math.inf, -math.inf, 0.0, 5e-324, 39200.0, 4760000.0]),
 )
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+LAST = sys.float_info.max
 
 
 @settings(max_examples=examples(300), deadline=None)
@@ -78,6 +80,8 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
     st.tuples(FINITE, FINITE).filter(lambda pair: pair[0] != pair[1]),
     st.sampled_from(["low", "high", "both"]),
 )
+@example([*map(float, range(8)), 1.5], (0.0, -LAST), "low")
+@example([*map(float, range(8)), 1.5, math.inf, -math.inf], (-LAST, LAST), "both")
 def test_labels_of_a_histogram_never_collide(
     values: list[float], pair: tuple[float, float], which: str
 ) -> None:

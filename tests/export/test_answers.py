@@ -171,3 +171,11 @@ def test_what_rules_come_to_is_told_to_programs(tmp_path: Path) -> None:
     bare = described(done.stdout)
     assert (bare["beside"], bare["agreement"]) == (None, [])
     assert [rule["covered"] for rule in bare["rules"]] == [r["covered"] for r in found["rules"]]
+    # Of what is neither there nor said to be there nothing is known: an F1 of 0 looked like decay.
+    (tmp_path / "quiet.csv").write_text(
+        "amount,hour,country,merchant,note,device,flagged\n20,12,DE,fuel,a,b,0\n"
+    )
+    done = run("apply", "rules.json", "quiet.csv", "-q", "--json", "-", "--label", "flagged",
+               cwd=tmp_path)  # fmt: skip
+    nothing = dict.fromkeys(("precision", "recall", "f1"))
+    assert described(done.stdout)["agreement"] == [{"label": "outlier", **nothing}]

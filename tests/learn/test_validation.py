@@ -163,6 +163,21 @@ def test_rules_of_which_one_kind_falls_apart_hold_only_partly() -> None:
     assert check.conclusion == "hold"
 
 
+def test_a_kind_of_five_rows_is_looked_for_among_three() -> None:
+    """Kinds of fewer than five rows have no rules, so that of five rows, of which a fold learned
+    from three, nothing was found again: a rule that all five are due to "fell apart"."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 600))
+    kind = np.full(600, "ok", dtype=object)
+    kind[:20], x[:20] = "scan", random.uniform(8, 9, 20)
+    kind[20:25], y[20:25] = "slow", random.uniform(20, 60, 5)
+    method = stair.DistilledStair(effort="fast")
+    summary = summarize({"x": x, "y": y}, labels=kind, negative="ok", method=method)
+    assert [rule.label for rule in summary.rules] == ["scan", "slow"]
+    assert summary.check is not None
+    assert summary.check.conclusion == "hold" and not summary.check.falling
+
+
 def test_few_outliers_say_nothing() -> None:
     """With five outliers a third of them is one or two rows."""
     assert quick_folds(FEWEST - 1, cheaper=True) == 0

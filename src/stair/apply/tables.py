@@ -83,7 +83,12 @@ def _fact(saved: Rulebook, name: str) -> float:
 
 
 def _moved(learned: Sequence[float], now: Figures) -> tuple[str, ...]:
-    return tuple(map(_arrow, learned, (now.precision, now.recall, now.f1)))
+    return tuple(map(_arrow, learned, (now.precision, now.recall, _f1(now))))
+
+
+def _f1(figures: Figures) -> float:
+    """Nothing is known of a class that no row has and none is said to have."""
+    return figures.f1 if figures.rows or figures.total else math.nan
 
 
 def _arrow(learned: float, now: float) -> str:
@@ -140,4 +145,4 @@ def to_json(saved: Rulebook, applied: Applied, source: str, label: str | None = 
 def _agreeing(own: Figures | None) -> dict[str, float | None]:
     if own is None:
         return {"precision": None, "recall": None, "f1": None}
-    return {"precision": own.precision, "recall": own.recall, "f1": own.f1}
+    return {"precision": own.precision, "recall": own.recall, "f1": _f1(own)}

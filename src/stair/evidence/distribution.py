@@ -206,14 +206,16 @@ class _Ordered:
         limits = clause.limits
         start, stop = self._range(group, limits)
         if not self.is_time:  # beyond 2**53 one more or less is the same number
-            start = math.nextafter(start, -math.inf) if start == limits[0] else start
-            stop = math.nextafter(stop, math.inf) if stop == limits[1] else stop
+            start = _beyond(start, -math.inf) if start == limits[0] else start
+            stop = _beyond(stop, math.inf) if stop == limits[1] else stop
         in_steps = self._whole and not self.is_time
         smallest = min([self._extent(group)[2], *(abs(b) for b in limits if b)])
         scale = self._scale(start, stop, smallest)
         unit = unit_of(smallest, start, stop)
         axis = Axis(start, stop, scale, in_steps=in_steps, is_time=self.is_time, unit=unit)
         edges = self._at_ends(axis.edges(limits), limits)
+        if not self.is_time:  # beyond a bound at the end of all numbers are infinite ones alone
+            edges = [*[start] * (start == limits[0]), *edges, *[stop] * (stop == limits[1])]
         outer = [-math.inf, *edges[1:-1], math.inf]
         places = [round(axis.place(edge), 4) for edge in edges]
         bins = [
@@ -392,6 +394,12 @@ class _Named:
         values = np.empty(len(self._rows), dtype=object)
         values[:] = list(self._rows)
         return list(zip(self._rows.values(), clause.covers(values).tolist(), strict=True))
+
+
+def _beyond(number: float, end: float) -> float:
+    """The next number towards an end, if there is one."""
+    found = math.nextafter(number, end)
+    return found if math.isfinite(found) else number
 
 
 def _bar(name: str, rows: Counts, group: int, covered: bool) -> Bar:

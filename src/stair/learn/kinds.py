@@ -46,11 +46,12 @@ def learn_kinds(
     negative: int,
     floor: float,
     weights: NDArray[np.int64] | None = None,
+    fewest: int = FEWEST,
 ) -> tuple[RuleSet, tuple[Kind, ...]]:
     """Rules for every class but the negative one; `learn` gives those of one class against all
     others. Weights say how many rows each row stands for."""
     totals = np.bincount(codes, minlength=len(classes))
-    found = {kind: learn(kind) for kind in kinds_to_learn(totals, negative)}
+    found = {kind: learn(kind) for kind in kinds_to_learn(totals, negative, fewest)}
     schema = next(iter(found.values())).schema
     rules = [rule for each in found.values() for rule in each]
     counts = np.bincount(codes, weights, len(classes))
@@ -61,9 +62,9 @@ def learn_kinds(
     return join_kinds({kind: each.rules for kind, each in found.items()}, groups, whole, floor)
 
 
-def kinds_to_learn(totals: Integers, negative: int) -> list[int]:
+def kinds_to_learn(totals: Integers, negative: int, fewest: int = FEWEST) -> list[int]:
     """The classes that are kinds of outlier with enough rows for rules, the largest first."""
-    order = [k for k in _by_size(totals, negative) if totals[k] >= FEWEST]
+    order = [k for k in _by_size(totals, negative) if totals[k] >= fewest]
     if not order:
         raise StairError(
             f"no kind of outlier has {FEWEST} rows or more, so rules would be memories of rows; "

@@ -36,6 +36,7 @@ class Learner:
     say: Progress = quiet
     list_codes: bool = True  # whether distilled rules may name numbers such as ports one by one
     is_check: bool = False  # whether the rules only show if others hold
+    fewest: int = FEWEST  # rows of a kind of outlier that has rules
 
     def __call__(
         self,
@@ -112,8 +113,9 @@ class Learner:
             return learned[-1].rules
 
         rules, kinds = learn_kinds(
-            learn, values, codes, self.labels.classes, negative, self.method.floor, weights
-        )
+            learn, values, codes, self.labels.classes, negative, self.method.floor, weights,
+            self.fewest,
+        )  # fmt: skip
         certificate = of_all([one.certificate for one in learned if one.certificate is not None])
         return Learned(rules, (), certificate, kinds, most_further(o.further for o in learned))
 
@@ -172,7 +174,8 @@ def check_rules(
         largest = int(np.delete(np.bincount(codes), labels.negative).max(initial=0))
         if largest - math.ceil(largest / folds) < FEWEST:
             return TOO_FEW_KINDS
-    learn = replace(learn, method=learn.method.for_part((folds - 1) / folds))
+    part = (folds - 1) / folds  # of the rows that justify rules, too: a kind may have few
+    learn = replace(learn, method=learn.method.for_part(part), fewest=int(FEWEST * part))
     tell = _Always(learn.say, "")
 
     def learn_from(train: NDArray[np.intp]) -> Callable[[NDArray[np.intp]], NDArray[np.intp]]:

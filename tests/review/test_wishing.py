@@ -53,6 +53,9 @@ def test_a_form_says_what_it_shows() -> None:
     [
         ({"max_alerts": "many"}, 'number of alerts is "many"; expected a whole number'),
         ({"min_precision": "x"}, 'the precision is "x"; expected a number'),
+        ({"min_precision": "120"}, "the precision is 120%; expected 0% to 100%"),
+        ({"min_recall": "-5 %"}, "the share of outliers is -5%; expected 0% to 100%"),
+        ({"max_alerts": "150%"}, "the share of alerts is 150%; expected 0% to 100%"),
         ({}, "without a floor on F1 something else has to say what is wished"),
         ({"floored": "1", "column": "a", "cost": "0", "direction": ""}, "whole number from 1"),
         ({"floored": "1", "column": "a", "cost": "1", "direction": "wide"}, "up, down or extreme"),

@@ -81,11 +81,11 @@ def wishes_of(form: Form, settings: Document) -> dict[str, object]:
         return {}
     found: dict[str, object] = {}
     for name, words in IN_PERCENT.items():
-        text = form.get(name, "").strip().removesuffix("%")
-        found[name] = number(text, words) / 100 if text else None
+        text = form.get(name, "").strip()
+        found[name] = _share(text, words) if text else None
     alerts = form.get("max_alerts", "").strip()
     if alerts.endswith("%"):
-        found["max_alerts"] = number(alerts.removesuffix("%"), "share of alerts") / 100
+        found["max_alerts"] = _share(alerts, "share of alerts")
     else:
         found["max_alerts"] = whole(alerts, "number of alerts") if alerts else None
     rules = form.get("max_rules", "").strip()
@@ -117,6 +117,14 @@ def _columns_of(form: Form, settings: Document) -> dict[str, dict[str, object]]:
             known[name] = own
     column_wishes_of(known)
     return known
+
+
+def _share(text: str, words: str) -> float:
+    """What is written in percent, as a share."""
+    percent = number(text.removesuffix("%").strip(), words)
+    if not 0 <= percent <= 100:
+        raise StairError(f"the {words} is {percent:.10g}%; expected 0% to 100%")
+    return percent / 100
 
 
 def _percent(share: float | None) -> str:

@@ -98,6 +98,28 @@ def test_every_wish_holds_or_is_said_not_to(table: Table, wished: dict[str, Any]
     assert model.floor_reached_ == all(outcome.is_met for outcome in told.values())
 
 
+@pytest.mark.parametrize(
+    ("seed", "recall", "length"),
+    [(1, 0.3, 2), (1, 0.5, 3), (9, 0.3, 1), (12, 0.5, 2), (24, 0.5, 3)],
+)
+def test_of_the_shortest_rules_none_is_too_many(seed: int, recall: float, length: int) -> None:
+    """Where all wishes were had only once recall had given way for a while, the rules that explain
+    most stayed: 13 attributes in place of 1."""
+    random = np.random.default_rng(seed)
+    n, n_columns = int(random.choice([60, 150, 400])), int(random.integers(2, 5))
+    X = random.integers(0, int(random.choice([5, 20, 200])), (n, n_columns)).astype(float)
+    y = (X[:, 0] > X[:, 0].max() * 0.8) | (X[:, 1] < X[:, 1].max() * 0.2)
+    y = (y & (random.random(n) < 0.9)) | (random.random(n) < 0.1)
+    model = _fit(DistilledStair(effort="fast", min_outliers=1, random_state=seed,
+                                min_precision=1, min_recall=recall), X, y.astype(int))  # fmt: skip
+    assert model.floor_reached_
+    assert model.rules_.total_length == model.bound_ == length
+    covered = model.rules_.covers(X)
+    for k in range(covered.shape[1]):
+        rows = np.delete(covered, k, axis=1).any(axis=1)
+        assert y[rows].sum() < recall * y.sum()
+
+
 @QUICK
 @given(tables(), st.sampled_from(["up", "down", "extreme"]), st.booleans(), st.booleans())
 def test_no_rule_contradicts_what_is_known_of_columns(

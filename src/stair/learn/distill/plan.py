@@ -213,6 +213,19 @@ def _wished_set(
         cover.problem, soft = without_soft(problem)
         explain_most(cover, random, pool, pace, clock, plan.entries, 0.6, soft)
         bound = n_candidates = 0
+        cover.problem = problem
+        if cover.is_enough():  # nothing has to give way after all
+            is_enough = True
+            pace.found_shorter()
+            bound, n_candidates = shorten(
+                cover, random, pool, pace, clock, plan.rounds, plan.entries, 0.9
+            )
+            if wants_most:
+                cover.problem = replace(problem, most_length=problem.most_length or cover.length)
+                most, n_candidates = explain_most(
+                    cover, random, pool, pace, clock, plan.entries, 1.0
+                )
+                bound = 0
     return Chosen(list(cover.rules), is_enough, bound, n_candidates, None, most)
 
 

@@ -1,7 +1,7 @@
 """Rules in the tools that run them: many generated rule sets with hostile names, quotes, NULL, NaN,
-infinities, empty strings, cases of letters, categories, times with zones, texts, partitions and
-exceptions. What each tool finds must be the rows that the rules flag, or the export must have been
-refused in a sentence that names the rule and the reason.
+infinities, empty strings, cases of letters, categories, times with zones, texts, partitions,
+exceptions and several kinds of outlier. What each tool finds must be the rows that the rules flag,
+or the export must have been refused in a sentence that names the rule and the reason.
 
     python tests/environments.py                    # the tools, each in an environment of its own
     make spark                                      # PySpark; Java must be there

@@ -23,6 +23,7 @@ from stair.rules.schema import Field, Schema
 # What the tools themselves would fill in, beside what is hostile to a database.
 TRAPS = ["{{ 1 }}", "{% raw %}", "{# no #}", "a:b ::c \\:d", "${PATH}", "{batch}", "%s %(a)s",
          "tab\tand\rreturn", "  two  \n   lines ", "a|b"]  # fmt: skip
+KIND = "3rd {{ kind }} of ${it}: it's"  # of outlier, in one case of four
 INSTANTS = [dt.datetime(2024, 3, 31, 0, 30, tzinfo=dt.UTC), dt.datetime(2024, 3, 31, 1, 30, 0, 7,
             tzinfo=dt.UTC), dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC), None]  # fmt: skip
 TYPES = {
@@ -91,7 +92,22 @@ def drawn(
         found.append(case)
 
     (draw if seed is None else seeded(seed)(draw))()
-    return found
+    return [_of_kinds(case) if k % 4 == 3 else case for k, case in enumerate(found)]
+
+
+def _of_kinds(case: Case) -> Case:
+    """The same rules for several kinds of outlier: every second outlier rule is of another kind."""
+
+    def other(rule: Rule) -> Rule:
+        counts = tuple((KIND if label == LABELS[1] else label, n) for label, n in rule.counts)
+        return replace(rule, label=KIND, counts=counts)
+
+    outlier = [k for k, rule in enumerate(case.rules.rules) if rule.label == LABELS[1]]
+    rules = tuple(other(r) if k in outlier[1::2] else r for k, r in enumerate(case.rules.rules))
+    kinds = replace(
+        case.rules, rules=rules, classes=(*LABELS, KIND), totals=(1.0, 1.0, 1.0), positive=None
+    )
+    return case._replace(rules=kinds)
 
 
 def table_of(case: Case, number: int, dialect: str) -> dict[str, Any]:
@@ -126,10 +142,11 @@ def exported(
 
 
 def flagged(case: Case) -> dict[int, list[int]]:
-    """The places of the rows about which each outlier rule decides."""
-    numbers = case.numbers
+    """The places of the rows about which each outlier rule decides; with several kinds, each rule
+    that says anything but the default."""
+    numbers, rules = case.numbers, case.rules
     return {
         number: [place for place, each in enumerate(numbers) if each == number]
-        for number, rule in enumerate(case.rules.rules, 1)
-        if rule.label == LABELS[1]
+        for number, rule in enumerate(rules.rules, 1)
+        if (rule.label == LABELS[1] if rules.positive is not None else rule.label != rules.default)
     }

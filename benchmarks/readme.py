@@ -220,8 +220,8 @@ Generated rule sets with hostile names, quotes, NULL, NaN, infinities, empty str
 letters, categories, times with zones, texts, exceptions, partitions and several kinds of outlier,
 each run by the tool itself (`python -m benchmarks.tools`): in all of them the rows that it found
 were those that the rules flag. The others were refused in a sentence that says which rule cannot be
-written, and why, or that no rule flags anything. A check is a test, an expectation, a detection or a
-query."""
+written, and why, or that no rule flags anything. A check is a test, an expectation, a detection or
+a query."""
 
 
 def release(sizes: dict[str, Any], limited_api: dict[str, Any]) -> str:

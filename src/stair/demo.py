@@ -137,7 +137,6 @@ NEW_IN_MONTH: Final = 2
 """Since this month there are frauds with gift cards."""
 FADED_IN_MONTH: Final = 5
 """Since this month nobody buys electronics at night with a stolen card any more."""
-N_MONTHS: Final = 12
 
 _FOREIGN = tuple(name for name in _COUNTRIES if name not in ("DE", "FR", "NL"))
 _SHOPS = (*_MERCHANTS, "gift cards")

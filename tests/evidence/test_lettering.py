@@ -125,6 +125,25 @@ def check_picture(chart: Chart, codes: NDArray[np.int32], covered: NDArray[np.bo
     assert inside == int(covered.sum())
 
 
+def test_bounds_are_named_as_the_clause_says_them() -> None:
+    """A rule "≥ 10,000" stood above a picture that said 9999, and "= 444" above 443 and 444."""
+    whole = np.arange(20000.0)
+    codes = np.zeros(len(whole), dtype=np.int32)
+    codes[-100:] = 1
+    for clause, expected in (
+        (Interval("x", 9999.0, whole=True), ["10,000"]),
+        (Interval("x", 443.0, 444.0, whole=True), ["", "444"]),
+        (Interval("x", 443.0, 12000.0, whole=True), ["444", "12,000"]),
+    ):
+        chart = chart_of(whole, codes, clause)
+        assert isinstance(chart, Histogram)
+        assert [mark.text for mark in chart.bounds] == expected
+        check_picture(chart, codes, clause.covers(whole))
+    chart = chart_of(whole / 2 + 0.25, codes, Interval("x", 9999.0))
+    assert isinstance(chart, Histogram)
+    assert [mark.text for mark in chart.bounds] == ["9999"]
+
+
 # --- skewed numbers -----------------------------------------------------------------------------
 
 

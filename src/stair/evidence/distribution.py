@@ -28,6 +28,7 @@ from stair.rules.clauses import (
     Period,
     Visitor,
     number_in_words,
+    separated,
     value_in_words,
     value_order,
 )
@@ -230,11 +231,22 @@ class _Ordered:
             )
             for k, row in enumerate(self._between(outer))
         ]
-        marks = [Mark(round(axis.place(b), 4), self._words(b)) for b in limits if start < b < stop]
+        said = [self._bound(b, is_low=in_steps and k == 0) for k, b in enumerate(limits)]
+        said[0] *= said[0] != said[1]  # one number has two bounds, and is named once
+        marks = [
+            Mark(round(axis.place(b), 4), text)
+            for b, text in zip(limits, said, strict=True)
+            if start < b < stop
+        ]
         # Whole numbers are drawn in steps that end at them, so the axis starts just below.
         low, high = self._end(start + 1 if in_steps else start), self._end(stop)
         return Histogram(
-            tuple(bins), missing if self.missing.any() else None, tuple(marks), low, high, scale
+            tuple(bins),
+            missing if self.missing.any() else None,
+            tuple(marks),
+            low,
+            high,
+            scale,
         )
 
     def distance(self, group: int) -> float:
@@ -342,11 +354,19 @@ class _Ordered:
         time = np.datetime64(int(value), "us")
         return Period("", whole_days=self.whole_days).time_in_words(time)
 
+    def _bound(self, value: float, *, is_low: bool) -> str:
+        """As the clause says it: whole numbers above 9999 are those from 10,000 on."""
+        if not math.isfinite(value):
+            return ""
+        if self.is_time:
+            return self._words(value)
+        return separated(value + 1 if is_low and value == math.floor(value) else value)
+
     def _end(self, value: float) -> str:
         """An end of the axis, rounded: it is no bound of anything."""
         if self.is_time:
             return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
-        return number_in_words(value if self._whole else float(f"{value:.3g}"))
+        return separated(value if self._whole else float(f"{value:.3g}"))
 
 
 class _Named:

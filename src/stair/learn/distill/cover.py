@@ -269,9 +269,14 @@ class Cover:
         """Make inliers cost so many times what they do now. With several wishes nobody knows before
         what an inlier costs at the place where all of them hold."""
         worth, own = self.problem.worth, self.problem.labels[0]
-        least, most = LEANS
         first = -int(worth[1 - own, 0]) / int(worth[own, 0])
-        self.ratio = min(max((self.ratio or first) * factor, least), most)
+        self.charge_inliers((self.ratio or first) * factor)
+
+    def charge_inliers(self, ratio: float) -> None:
+        """Make an inlier cost so much of what an outlier is worth."""
+        worth, own = self.problem.worth, self.problem.labels[0]
+        least, most = LEANS
+        self.ratio = min(max(ratio, least), most)
         floor = 2 * self.ratio / (1 + self.ratio)
         self.worth = worth.copy()
         self.worth[own, 0] = max(1, round((2 - floor) * LARGEST_DENOMINATOR))

@@ -145,6 +145,12 @@ def fill(
     """Boxes by gain per length as long as all ceilings hold; at several prices of an inlier, of
     which the set that explains most is taken."""
     best: tuple[float, int, list[Candidate]] = (math.inf, 0, [])
+    problem = cover.problem
+    own = problem.classes == problem.labels[0]
+    is_scarce = alerts_within(problem) < int(problem.alerts[own].sum())
+    if is_scarce:  # with fewer alerts than outliers a false one is one outlier less
+        cover.charge_inliers(1.0)
+    found_at = cover.ratio
     for ratio in (1.0, *RATIOS):
         cover.become([])
         cover.lean(ratio)
@@ -170,7 +176,10 @@ def fill(
                 break
         if (cover.shortfall(), -cover.sums[0]) < best[:2]:
             best = cover.shortfall(), -cover.sums[0], list(cover.rules)
+            found_at = cover.ratio
         cover.lean(1 / ratio)
+    if is_scarce:
+        cover.charge_inliers(found_at)
     cover.become(best[2])
     return best[2]
 
@@ -186,6 +195,23 @@ def fit_in(cover: Cover) -> None:
             values.append((cover.value, rule))
             cover.become(before)
         cover.remove(max(values, key=lambda each: each[0])[1])
+
+
+def cut_back(cover: Cover, random: Generator, pool: Pool) -> None:
+    """Rules are taken out, and put back as much smaller as they have to be, until no more rows are
+    alerts than may be."""
+    most = alerts_within(cover.problem)
+    for rule in some(cover.rules, len(cover.rules), random):
+        if cover.sums[2] <= most:
+            return
+        cover.remove(rule)
+        smaller = narrowed(cover, rule)
+        if smaller is not None:
+            cover.add(smaller)
+            if cover.is_within():
+                pool.remember(smaller)
+            else:
+                cover.remove(smaller)
 
 
 def shorten(
@@ -247,12 +273,17 @@ def explain_most(
         before, value = list(cover.rules), cover.value
         price = max(cover.value, 1) / room
         renew(cover, room, price, random, pool, enough=False)
+        is_over = cover.sums[2] > alerts_within(problem)
+        if is_over:
+            cut_back(cover, random, pool)
         if rank() > most:
             take(list(cover.rules))
         cooling = max(0.0, 1 - (pace.share - began) / max(until - began, 1e-9))
         if cover.value < value - cooling * random.random() * price:
             cover.become(before)
-        if cover.shortfall() == 0:
+        if is_over:
+            cover.lean(LEAN)
+        elif cover.shortfall() == 0:
             cover.lean(1 / LEAN)
         else:
             lean(cover)

@@ -107,7 +107,7 @@ def _widened(
         elif isinstance(column, Numbers | Times | Binned):
             assert not isinstance(bins, frozenset)
             gaps = _gaps(values[others, j], meets[j][others], is_foreign[others])
-            is_open = bins[2] or not cells.has_missing[j]
+            is_open = bins[2] or (not cells.has_missing[j] and len(meets) > 1)
             clause = _interval(column, gaps, missing=bins[2], is_open=is_open)
         else:  # a term of a text, or its absence: one of two sides
             assert not isinstance(bins, frozenset)
@@ -148,8 +148,8 @@ def _gaps(
 def _interval(
     column: Numbers | Times | Binned, gaps: tuple[Gap, Gap] | None, *, missing: bool, is_open: bool
 ) -> Interval | Period | None:
-    """The interval with its bounds in the gaps; None where it would cover every value, that is of
-    an open one, which has missing values inside or knows of none, where it has no bound."""
+    """The interval with its bounds in the gaps; None where it would cover every value: an
+    open one without a bound, which has missing values inside or knows of none."""
     every, none = column.cut(0.0, np.inf, False)  # all values that are there, and those missing
     clause: Any = none
     if gaps is not None:

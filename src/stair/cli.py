@@ -422,8 +422,12 @@ def explain(
         if json is not None or truth is not None:
             found = iter(list(found))
         if json is None:
+            is_nobody = True
             for each in found:
                 gate.say(str(each))
+                is_nobody = False
+            if is_nobody and uncovered and not quiet:
+                gate.say("Every outlier by its label is covered by a rule.")
             return
         listed = list(found)
         atomic_write(gate.to_write(json, "json"), as_json(listed, given.path.name))

@@ -264,6 +264,11 @@ def test_explain_takes_many_rows(folder: Path, tmp_path: Path) -> None:
     missed = summary.unexplained_rows()
     assert [row["row"] for row in found["rows"]] == (missed + 1).tolist()
     assert [row["words"] for row in found["rows"]] == summary.reasons(missed).words
+    (tmp_path / "none.csv").write_text(
+        table.read_text().splitlines()[0] + "\n,2024-01-01,1,1,DE,fuel,a,b,0\n"
+    )
+    done = run("explain", rules, "none.csv", "--label", "flagged", "--uncovered", cwd=tmp_path)
+    assert done.stdout == b"Every outlier by its label is covered by a rule.\n"
     every = list(explain_rows(stair.load(rules), Place(table), say=print))
     assert len(every) == 5000 and str(every[38]) in asked.stdout.decode()
     with pytest.raises(StairError, match="no column"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import struct
@@ -83,6 +85,30 @@ def test_a_verdict_moves_on_to_the_next_rule_and_counts_its_rows(page: Client) -
     assert "1 decision covers" in answer.text
     assert json.loads(answer.headers["hx-trigger"])["stair-said"] == "Rule 1: true outliers."
     assert "all of them" in page.get(f"/group/{first}").text
+
+
+def test_each_row_has_its_reason_beside_it(page: Client, table: Path) -> None:
+    """As the summary gives it, of rows that a rule covers and of those that none does; a row that
+    is left out of learning has none."""
+    summary = summarize(table, labels="y", min_score=0.85, method=DistilledStair(max_rule_length=2))
+    expected = dict(enumerate(summary.reasons(range(summary.n_rows)).words))
+    seen = set()
+    for key in page.groups():
+        rows = html.unescape(page.get(f"/group/{key}/rows").text)
+        told = re.findall(
+            r'id="mark-(\d+)".*?<tr class="why"><td[^>]*><div>(.*?)</div>', rows, re.S
+        )
+        assert told
+        assert {int(row): text for row, text in told}.items() <= expected.items()
+        seen |= {text.split()[0] for _, text in told}
+    assert seen == {"Outlier", "Flagged,"}
+    first = page.groups()[0]
+    page.post(f"/group/{first}/verdict", {"verdict": "unsure"})
+    page.post("/relearn")
+    page.wait()
+    left_out = page.get(f"/group/{first}/rows")
+    assert left_out.status == 200
+    assert "mark-" in left_out.text and 'class="why"' not in left_out.text
 
 
 def test_the_same_request_twice_is_one_decision(page: Client, table: Path) -> None:

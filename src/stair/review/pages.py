@@ -380,6 +380,7 @@ def rows(review: Review, now: Now, group: Group, page: Page, asked: Listing) -> 
         has_verdict=review.has_verdict,
         labels=["–" if code < 0 else classes[code] for code in codes.tolist()],
         marks=[mark_of(now, row) for row in page.rows.tolist()],
+        reasons=now.revision.reasons(group, page.rows),
         notes=[state.rows[row].note if row in state.rows else "" for row in page.rows.tolist()],
         names=names_of(now.revision.finds_outliers),
         size=PAGE_SIZE,

@@ -107,6 +107,23 @@ class Revision:
             for number, each in enumerate(self.summary.evidence, start=1)
         ]
 
+    def reasons(self, group: Group, rows: NDArray[np.intp]) -> list[str]:
+        """Why each of these rows of a group is flagged, or is not; nothing of a row that was not
+        learned from. A rule's own rows are not held against all others, which takes a moment."""
+        summary, present = self.summary, self.find(group.key)
+        found = [""] * len(rows)
+        places = np.minimum(np.searchsorted(summary._rows, rows), len(summary._rows) - 1)
+        asked = np.flatnonzero(summary._rows[places] == rows)
+        if not len(asked):
+            return found
+        if present is None or present.number is None:
+            words = summary.reasons(rows[asked]).words
+        else:
+            words = summary.rules.reasons(summary._values.take(places[asked])).words
+        for place, text in zip(asked.tolist(), words, strict=True):
+            found[place] = text
+        return found
+
     @cached_property
     def headline(self) -> str:
         """How many rules there are, how long they are, and how well they do."""

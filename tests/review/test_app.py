@@ -252,6 +252,8 @@ def test_a_changed_bound_is_shown_before_it_is_kept(page: Client, table: Path) -
     assert kept.status == 200 and "edited" in kept.text
     new = page.groups()
     assert key not in new
+    late = page.post(f"/group/{key}/preview", fields)  # on its way while the change was kept
+    assert late.status == 200 and "not among the present ones" in late.text
     assert "Undone: the rules, edited by hand" in page.post("/undo").headers["hx-trigger"]
     assert key in page.groups()
 

@@ -320,9 +320,10 @@ class _Page:
         return _html(pages.render("edit.html", group=group, forms=forms))
 
     def preview(self, request: Request, form: Form) -> Response:
-        """As the person types: what is wrong with it stands where the answer would."""
-        review, now, group = self._present(request)
+        """As the person types: what is wrong with it stands where the answer would; also where the
+        rule has just been changed while this was on its way."""
         try:
+            review, now, group = self._present(request)
             clause, new = self._edited(now, group, form)
             changed = review.with_clause(now.revision, group, clause, new)
         except StairError as error:

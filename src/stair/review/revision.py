@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypedDict
 
@@ -71,6 +71,7 @@ class Revision:
     has_verdict: bool
     edits: tuple[Edit, ...]
     edited: frozenset[str]  # keys of rules that a person changed
+    _told: dict[int, str] = field(default_factory=dict)  # reasons that took a moment
 
     @cached_property
     def views(self) -> Views:
@@ -117,7 +118,10 @@ class Revision:
         if not len(asked):
             return found
         if present is None or present.number is None:
-            words = summary.reasons(rows[asked]).words
+            new = [row for row in rows[asked].tolist() if row not in self._told]
+            if new:
+                self._told.update(zip(new, summary.reasons(new).words, strict=True))
+            words = [self._told[row] for row in rows[asked].tolist()]
         else:
             words = summary.rules.reasons(summary._values.take(places[asked])).words
         for place, text in zip(asked.tolist(), words, strict=True):

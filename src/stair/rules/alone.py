@@ -67,7 +67,7 @@ class Own:
         return " and ".join(side_by_side([*map(clause_in_words, self.clauses)]))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Reference:
     """The rows that a row is held against: those that are flagged, and inliers."""
 
@@ -81,11 +81,11 @@ class Reference:
         values = Values({}, 0) if drawn.values is None else drawn.values
         return cls(values, drawn.is_flagged, not drawn.is_whole)
 
-    @property
+    @cached_property
     def n_flagged(self) -> int:
         return int(np.count_nonzero(self.is_flagged))
 
-    @property
+    @cached_property
     def n_inliers(self) -> int:
         return len(self.is_flagged) - self.n_flagged
 
@@ -141,7 +141,7 @@ class Reference:
 
     def _rules(self, singles: Sequence[_Single]) -> list[_Tried]:
         """All of at most three attributes, with the rows that they are true of."""
-        sides = [self._bits(singles, side) for side in (self.is_flagged, ~self.is_flagged)]
+        bits = self._bits(singles)
         found = []
         for size in range(1, min(MOST_ATTRIBUTES, len(singles)) + 1):
             owners = [single.owner for single in singles]
@@ -149,24 +149,28 @@ class Reference:
             chosen = np.array([c for c in sets if len({owners[k] for k in c}) == size])
             if not len(chosen):
                 break
-            counts = []
-            for bits in sides:
-                both = bits[chosen[:, 0]]
-                for column in chosen.T[1:]:
-                    both = both & bits[column]
-                counts.append(np.bitwise_count(both).sum(axis=1, dtype=np.int64).tolist())
+            both = bits[chosen[:, 0]]
+            for column in chosen.T[1:]:
+                both = both & bits[column]
+            counts = [np.bitwise_count(both & side).sum(axis=1, dtype=np.int64).tolist()
+                      for side in self._sides]  # fmt: skip
             found += [_Tried(tuple(c), *n) for c, *n in zip(chosen.tolist(), *counts, strict=True)]
         return found
 
-    def _bits(self, singles: Sequence[_Single], side: NDArray[np.bool_]) -> NDArray[np.uint64]:
-        """Which rows of one side meet each clause."""
-        met = np.zeros((len(singles), -(-int(np.count_nonzero(side)) // 64) * 64), np.bool_)
-        for row, single in zip(met, singles, strict=True):
-            clause = single.clause
-            found = self._columns[clause.feature].covered(clause, self.values[clause.feature])
-            row[: np.count_nonzero(side)] = found[side]
-        bits: NDArray[np.uint64] = np.packbits(met, axis=1).view(np.uint64)
-        return bits
+    def _bits(self, singles: Sequence[_Single]) -> NDArray[np.uint64]:
+        """Which rows meet each clause."""
+        met = [
+            self._columns[single.clause.feature].covered(
+                single.clause, self.values[single.clause.feature]
+            )
+            for single in singles
+        ]
+        return _packed(np.array(met))
+
+    @cached_property
+    def _sides(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Which rows are flagged, and which are inliers."""
+        return _packed(self.is_flagged[None]), _packed(~self.is_flagged[None])
 
     def _is_apart(self, rule: _Tried, singles: Sequence[_Single], n_tried: int) -> bool:
         """Whether so few inliers, or so many flagged rows, are more than chance."""
@@ -199,6 +203,15 @@ def reference_of(
 ) -> Reference:
     """All of these rows, or so many of them as are drawn where they are many."""
     return Reference.of(drawn_from(fields, values, is_flagged, numbers))
+
+
+def _packed(rows: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """One bit for each row, in whole words."""
+    words = np.zeros((len(rows), -(-rows.shape[1] // 64) * 8), np.uint8)
+    packed = np.packbits(rows, axis=1)
+    words[:, : packed.shape[1]] = packed
+    found: NDArray[np.uint64] = words.view(np.uint64)
+    return found
 
 
 def _chance(n: int, expected: float) -> float:

@@ -28,6 +28,8 @@ PREFIX = r"""
 #include <vector>
 struct Three { int x, y, z; };
 struct int4 { int x, y, z, w; };
+struct uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) ulonglong2 { unsigned long long x, y; };
 static ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }
 static thread_local Three threadIdx, blockIdx;
@@ -36,14 +38,19 @@ static unsigned char* near_memory;
 static std::barrier<>* together;
 #define __global__
 #define __device__
-#define __restrict__
+#define __launch_bounds__(...)
+static unsigned __byte_perm(unsigned x, unsigned y, unsigned pick) {
+    unsigned char bytes[8];
+    __builtin_memcpy(bytes, &x, 4);
+    __builtin_memcpy(bytes + 4, &y, 4);
+    unsigned found = 0;
+    for (int k = 0; k < 4; k++) found |= (unsigned)bytes[pick >> 4 * k & 7] << 8 * k;
+    return found;
+}
 #define DYNAMIC(T, name) T* name = (T*)near_memory
 static void __syncthreads() { together->arrive_and_wait(); }
 template <typename T> T atomicAdd(T* at, T more) {
     return __atomic_fetch_add(at, more, __ATOMIC_RELAXED);
-}
-static unsigned atomicOr(unsigned* at, unsigned more) {
-    return __atomic_fetch_or(at, more, __ATOMIC_RELAXED);
 }
 """
 SUFFIX = r"""
@@ -79,8 +86,8 @@ void launch(void (*kernel)(A...), int blocks, int threads, int near, void** args
 def compiled(folder: Path) -> Callable[[str], Any]:
     """The kernels by their names, each launched as CuPy does."""
     names = re.findall(r'extern "C" __global__ void (\w+)\(', SOURCE)
-    made = re.findall(r"^(?:TALLY|TAKE)\((\w+),", SOURCE, re.M)
-    names = [name for name in names if name != "NAME"] + made
+    made = re.findall(r"^(?:TALLY|TAKE|ENCODE)\((\w+),", SOURCE, re.M)
+    names = [name for name in names if name not in ("NAME", "__launch_bounds__")] + made
     doors = "".join(
         f'extern "C" void launch_{name}(int blocks, int threads, int near, void** args)\n'
         f"{{ launch({name}, blocks, threads, near, args); }}\n"
@@ -119,7 +126,7 @@ class ByThreads(Launches):
     def __init__(self, folder: Path, near: int = 100_000) -> None:
         super().__init__(
             "threads", np, compiled(folder), lambda array: int(array.ctypes.data),
-            room=1 << 30, near=near, blocks=3, threads=40,
+            room=1 << 30, near=near, blocks=3, threads=40, counting=33,
         )  # fmt: skip
 
     def taken(self, data: object) -> Any:

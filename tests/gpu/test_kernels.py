@@ -139,11 +139,13 @@ def test_values_of_any_type_become_the_same_codes(
         same = Feed(values, order, bounds, 299)
         buffer = np.full(16 * n_rows, 7, dtype=np.uint8)
         device.encode(buffer, 0, 16, [(Place(0, 2, 2), feed), (Place(0, 8, 2), same)])
-        found.append(buffer)
+        plain = np.full(16 * n_rows, 7, dtype=np.uint8)
+        device.encode(plain, 0, 16, [(Place(0, 2 * k, 2), same) for k in (0, 1, 2, 4, 5)])
+        found.append(np.append(buffer, plain))
     assert np.array_equal(found[0], found[1])
     plain = np.searchsorted(bounds, values.astype(type_))
     plain[values != values] = 299
-    assert np.array_equal(found[0].view(np.uint16).reshape(n_rows, 8)[:, 4], plain)
+    assert np.array_equal(found[0].view(np.uint16).reshape(2 * n_rows, 8)[:n_rows, 4], plain)
 
 
 @settings(

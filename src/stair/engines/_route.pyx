@@ -5,6 +5,7 @@
 `counting.py` has the same in plain numpy, which is the oracle in the tests.
 """
 
+from libc.math cimport INFINITY, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 
@@ -110,3 +111,123 @@ def bin_numbers(const double[::1] values, const double[::1] edges, int missing, 
                 low += (length - half) * (edges[low + half] < x)
                 length = half
             codes[i] = <Code>low
+
+
+cdef inline double xlog2x(int64_t count) noexcept nogil:
+    return count * log2(<double>count) if count > 0 else 0.0
+
+
+def near_best(
+    const int64_t[:, ::1] counts,
+    const int64_t[::1] starts,
+    const uint8_t[::1] wanted,
+    double share,
+    int32_t[:, ::1] codes,
+    uint8_t[:, ::1] sides,
+    int64_t[:, :, ::1] lefts,
+    int32_t[::1] found,
+):
+    """Of each column that is wanted the cuts whose gain is the largest, or so near to it that only
+    exact sums can tell: their codes and sides, and the counts on the left. One that is so many that
+    there is no room for them is found -1 times."""
+    cdef Py_ssize_t n_columns = wanted.shape[0], n_classes = counts.shape[1], most = codes.shape[1]
+    cdef Py_ssize_t j, k, code, missing, before, widest = 0, n, side
+    cdef int kind, last_kind, n_here
+    cdef bint has_missing
+    cdef int64_t total, part, here
+    cdef double base, all_left, all_right, gain, best, least
+    for j in range(n_columns):
+        widest = max(widest, starts[j + 1] - starts[j])
+    cdef double* gains = <double*>malloc(2 * widest * sizeof(double))
+    cdef int64_t* left = <int64_t*>malloc(2 * n_classes * sizeof(int64_t))
+    if gains == NULL or left == NULL:
+        free(gains)
+        free(left)
+        raise MemoryError("not enough memory to search")
+    cdef int64_t* totals = left + n_classes
+    with nogil:
+        for j in range(n_columns):
+            found[j] = 0
+            if not wanted[j]:
+                continue
+            missing = starts[j + 1] - 1
+            has_missing = False
+            total = 0
+            for k in range(n_classes):
+                left[k] = 0
+                totals[k] = 0
+                has_missing = has_missing or counts[missing, k] > 0
+            for code in range(starts[j], starts[j + 1]):
+                gains[2 * (code - starts[j])] = -INFINITY
+                gains[2 * (code - starts[j]) + 1] = -INFINITY
+                for k in range(n_classes):
+                    totals[k] += counts[code, k]
+            base = 0.0
+            for k in range(n_classes):
+                base += xlog2x(totals[k])
+                total += totals[k]
+            base -= xlog2x(total)
+            best = -INFINITY
+            before = -1
+            last_kind = -1
+            for code in range(starts[j], missing + 1):
+                n_here = 0
+                kind = -1
+                if code < missing:
+                    for k in range(n_classes):
+                        if counts[code, k] > 0:
+                            n_here += 1
+                            kind = <int>k
+                    if n_here == 0:
+                        continue
+                    if n_here > 1:
+                        kind = -1
+                # The value before this one, now that it is known what comes after it.
+                if before >= 0 and (
+                    has_missing if code == missing else kind < 0 or kind != last_kind
+                ):
+                    for side in range(2):
+                        if side == 1 and (not has_missing or code == missing):
+                            break
+                        part = 0
+                        all_left = 0.0
+                        all_right = 0.0
+                        for k in range(n_classes):
+                            here = left[k] + (counts[missing, k] if side else 0)
+                            part += here
+                            all_left += xlog2x(here)
+                            all_right += xlog2x(totals[k] - here)
+                        gain = all_left - xlog2x(part) + all_right - xlog2x(total - part) - base
+                        gains[2 * (before - starts[j]) + side] = gain
+                        if gain > best:
+                            best = gain
+                if code == missing:
+                    break
+                for k in range(n_classes):
+                    left[k] += counts[code, k]
+                before = code
+                last_kind = kind
+            if best == -INFINITY:
+                continue
+            least = best - share * (total * log2(<double>total) if total > 1 else 0.0)
+            n = 0
+            for k in range(n_classes):
+                left[k] = 0
+            for code in range(starts[j], missing):
+                for k in range(n_classes):
+                    left[k] += counts[code, k]
+                for side in range(2):
+                    if gains[2 * (code - starts[j]) + side] >= least:
+                        if n == most:
+                            n = -1
+                            break
+                        codes[j, n] = <int32_t>(code - starts[j])
+                        sides[j, n] = <uint8_t>side
+                        for k in range(n_classes):
+                            lefts[j, n, k] = left[k] + (counts[missing, k] if side else 0)
+                        n += 1
+                if n < 0:
+                    break
+            found[j] = <int32_t>n
+    free(gains)
+    free(left)

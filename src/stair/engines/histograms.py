@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.engines import Group
+from stair.engines.counting import n_cpus
 from stair.engines.search import Gains, Split, best_cut, best_set, set_members
 from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, cut_once, tie_order
-from stair.rules.objective import ComputedLogs, Counts, Logs, log_table
+from stair.rules.objective import ComputedLogs, Counts, Logs, log_table, negentropy
 
+_near_best: Any = None
+with contextlib.suppress(ImportError, AttributeError):  # installed without a C compiler
+    _near_best = import_module("stair.engines._route").near_best
+
+# Cuts of a column that are compared exactly, and how near to the best they are: k·log2(k) is known
+# to a part in 2⁵², and a gain is a sum of a few.
+CANDIDATES: Final = 6
+NEAR: Final = 2.0**-44
 # Rows up to which a table of logarithms is held; beyond it they are computed, to equal numbers.
 TABLE_ROWS: Final = 1 << 21
 
@@ -45,6 +57,7 @@ class Cell:
     found: Gains | None = None
     division: Division | None = None
     is_counted: bool = False
+    cuts: dict[int, tuple[float, int, int]] | None = None  # of columns that were searched ahead
 
 
 class HistogramEngine:
@@ -78,9 +91,49 @@ class HistogramEngine:
         if cell.found is None:
             if cell.counts is None:
                 raise NotCounted
-            each = [self._best(cell.counts, j) for j in columns.tolist()]
+            ahead = cell.cuts or {}
+            counts = cell.counts
+            each = [ahead.get(j) or self._best(counts, j) for j in columns.tolist()]
+            cell.cuts = None
             cell.found = Gains(*(list(part) for part in zip(*each, strict=True)))
         return cell.found
+
+    def search(self, cells: Sequence[Cell]) -> None:
+        """Look for the best cuts of many rules at once, whose counts are there: `find` has them
+        then. Where there is a kernel, it leaves few cuts of each column to be compared exactly."""
+        if _near_best is None or not len(cells):
+            return
+        ordered = np.array([column.is_ordered for column in self.columns], dtype=np.uint8)
+        starts = np.array(self._starts, dtype=np.int64)
+        shape = (len(cells), len(self.columns), CANDIDATES)
+        codes, sides = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.uint8)
+        lefts = np.zeros((*shape, self.n_classes), dtype=np.int64)
+        found = np.zeros(shape[:2], dtype=np.int32)
+        totals = np.zeros((len(cells), self.n_classes), dtype=np.int64)
+
+        def near(k: int) -> None:
+            counts = cells[k].counts
+            assert counts is not None
+            totals[k] = counts[: self._starts[1]].sum(axis=0)
+            _near_best(counts, starts, ordered, NEAR, codes[k], sides[k], lefts[k], found[k])
+
+        with ThreadPoolExecutor(n_cpus()) as pool:
+            list(pool.map(near, range(len(cells))))
+        whole = totals[:, None, None]
+        gains = (negentropy(lefts, self._logs) + negentropy(whole - lefts, self._logs)) - (
+            negentropy(whole, self._logs)
+        )
+        gains[np.arange(CANDIDATES) >= found[:, :, None]] = -np.inf
+        best = gains.argmax(axis=2)
+        for k, cell in enumerate(cells):
+            cell.cuts = {}
+            for j in np.flatnonzero(ordered & (found[k] >= 0)).tolist():
+                at = int(best[k, j])
+                gain = float(gains[k, j, at])
+                none = gain == -math.inf
+                cell.cuts[j] = (math.nan, 0, 0) if none else (
+                    gain, int(codes[k, j, at]), int(sides[k, j, at])
+                )  # fmt: skip
 
     def of_column(self, counts: Counts, column: int) -> Counts:
         """Class counts of the codes of one column; the last code is "missing"."""

@@ -46,10 +46,11 @@ class Launches:
         near: int,
         blocks: int,
         threads: int,
+        counting: int,
     ) -> None:
         self.name, self.xp, self.room, self.near = name, xp, room, near
         self._kernel, self._address = kernel, address
-        self.blocks, self._threads = blocks, threads
+        self.blocks, self._threads, self._counting = blocks, threads, counting
 
     def here(self, array: Array) -> Foreign:
         return self.xp.asarray(array)
@@ -106,24 +107,21 @@ class Launches:
         rows = np.int64(0) if order.rows is None else order.rows
         for group in _groups(columns, n_classes, self.near):
             about = np.zeros((len(group), 8), dtype=np.int32)
-            n_words = 0
-            for k, each in enumerate(group):
-                words = each.size * n_classes
-                copies = _copies(words)
-                mask = (1 << 8 * each.width) - 1
-                about[k] = (
-                    each.byte // 8, each.byte % 8 * 8, mask, n_words, each.size, copies - 1,
-                    words | 1, each.out,
-                )  # fmt: skip
-                n_words += copies * (words | 1)
+            wide = 0  # counts of one class
+            for k, each in enumerate(sorted(group)):
+                copies, apart = _copies(each.size * n_classes), each.size | 1
+                word, byte = divmod(each.byte, 4)
+                taken = 0x4440 | byte if each.width == 1 else 0x4410 + 0x11 * byte
+                about[k] = word, taken, wide, copies - 1, apart, each.size, each.out, 0
+                wide += copies * apart
             held = 32 * len(group)
-            if held + 4 * n_words > self.near:
-                n_words = 0  # all is counted far away
+            if held + 4 * wide * n_classes > self.near:
+                wide = 0  # all is counted far away
             self._launch(
-                f"tally_{chunk.layout.widths[panel]}", len(items), held + 4 * n_words,
+                f"tally_{chunk.layout.widths[panel]}", len(items), held + 4 * wide * n_classes,
                 chunk.panel(panel), order.tags, rows, listed, self.here(about.reshape(-1)),
-                np.int32(len(group)), np.int32(n_classes), np.int32(n_words), counts,
-                np.int64(counts[0].size),
+                np.int32(len(group)), np.int32(n_classes), np.int32(wide), counts,
+                np.int64(counts[0].size), threads=self._counting,
             )  # fmt: skip
 
     def encode(
@@ -131,6 +129,7 @@ class Launches:
     ) -> None:
         about = np.zeros((len(columns), 9), dtype=np.int64)
         n_rows, n_bounds = len(columns[0][1].values), 0
+        floats = _floats_alike([each for _, each in columns])
         for k, (place, each) in enumerate(columns):
             codes = 0 if each.codes is None else self._address(each.codes)
             about[k] = (
@@ -138,6 +137,15 @@ class Launches:
                 len(each.bounds), each.missing, 8 * place.byte, codes, _apart(each.values),
             )  # fmt: skip
             n_bounds += len(each.bounds)
+        if floats is not None and 72 * len(columns) + floats.nbytes <= BOUNDS_NEAR:
+            steps = floats.shape[1].bit_length() - 1
+            self._launch(
+                f"encode_f{floats.itemsize}", self._over(n_rows),
+                72 * len(columns) + floats.nbytes, buffer[start:], np.int32(width),
+                np.int64(n_rows), self.here(about.reshape(-1)), np.int32(len(columns)),
+                self.here(floats.reshape(-1)), np.int32(steps),
+            )  # fmt: skip
+            return
         bounds = [each.bounds.view(np.uint64) for _, each in columns]
         joined = np.concatenate(bounds) if n_bounds else np.zeros(1, dtype=np.uint64)
         is_near = 8 * n_bounds <= BOUNDS_NEAR
@@ -180,8 +188,8 @@ class Launches:
     def _numbers(self, values: Sequence[int] | Array, dtype: type[np.generic]) -> Foreign:
         return self.here(np.asarray(values, dtype=dtype))
 
-    def _launch(self, name: str, blocks: int, near: int, *args: Foreign) -> None:
-        self._kernel(name)((blocks,), (self._threads,), args, shared_mem=near)
+    def _launch(self, name: str, blocks: int, near: int, *args: Foreign, threads: int = 0) -> None:
+        self._kernel(name)((blocks,), (threads or self._threads,), args, shared_mem=near)
 
 
 def _copies(words: int) -> int:
@@ -194,14 +202,33 @@ def _groups(columns: Sequence[Target], n_classes: int, near: int) -> list[list[T
     groups: list[list[Target]] = []
     left = 0
     for each in columns:
-        words = each.size * n_classes
-        needed = 32 + 4 * _copies(words) * (words | 1)
+        needed = 32 + 4 * n_classes * _copies(each.size * n_classes) * (each.size | 1)
         if not groups or needed > left:
             groups.append([])
             left = near
         groups[-1].append(each)
         left -= needed
     return groups
+
+
+def _floats_alike(columns: Sequence[Feed]) -> Array | None:
+    """The bounds of columns of floats of one type, as many for each and the last of them infinite;
+    None for others. Of floats of 32 bits the same are below a bound of 64 and the next of 32 that
+    is not above it."""
+    dtypes = {np.dtype(each.values.dtype) for each in columns}
+    dtype = dtypes.pop()
+    is_plain = all(each.compared == REAL and each.codes is None for each in columns)
+    if dtypes or dtype.kind != "f" or not is_plain:
+        return None
+    most = max(len(each.bounds) for each in columns)
+    held = np.full((len(columns), 1 << max(1, most.bit_length())), np.inf, dtype=dtype)
+    for own, each in zip(held, columns, strict=True):
+        with np.errstate(over="ignore"):
+            near = each.bounds.astype(dtype)
+        above = near > each.bounds
+        near[above] = np.nextafter(near[above], dtype.type(-np.inf))
+        own[: len(near)] = near
+    return held
 
 
 def _apart(values: Foreign) -> int:
@@ -234,7 +261,7 @@ class Cupy(Launches):
             name.decode() if isinstance(name, bytes) else str(name), cupy, kernel,
             lambda array: int(array.data.ptr),
             room=int(cupy.cuda.runtime.memGetInfo()[0]), near=near - 1024,
-            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512,
+            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512, counting=640,
         )  # fmt: skip
 
     def taken(self, data: object) -> Foreign | None:

@@ -95,32 +95,25 @@ extern "C" __global__ void place(
 
 // --- counting by code and class -----------------------------------------------------------------
 
-// Of a column: the word of the panel's row, how far its code is shifted there, the mask; where its
-// counts begin nearby, how many codes it has, how many copies of its counts there are less one,
-// how far these are apart; and where its counts begin among all.
-struct Column { int word, shift, mask, base, size, copies, apart, out; };
+// Of a column: the word of the panel's row, which bytes of it are the code, where its counts begin
+// nearby, how many copies of them there are less one, how far these are apart; how many codes it
+// has, and where its counts begin among all. Columns come in the order of their words.
+struct Column { int word, bytes, base, copies, apart, size, out, nothing; };
 
-__device__ inline u64 word_of(u32 row, int) { return row; }
-__device__ inline u64 word_of(u64 row, int) { return row; }
-__device__ inline u64 word_of(ulonglong2 row, int word) { return word ? row.y : row.x; }
-
-// Each block takes an item: a slot, and rows from start to stop. Few rows are counted far away.
-template <typename Row>
-__device__ inline void tally(
-    const Row* panel, const u8* tags, const u32* order, const int* items,
-    const Column* columns, int n_columns, int n_classes, int n_words, u64* counts, i64 per_slot)
+__device__ inline u32 word_of(u32 row, int) { return row; }
+__device__ inline u32 word_of(uint2 row, int word) { return word ? row.y : row.x; }
+__device__ inline u32 word_of(uint4 row, int word)
 {
-    DYNAMIC(Column, near_by);
-    u32* found = (u32*)(near_by + n_columns);
-    int slot = items[3 * blockIdx.x];
-    int start = items[3 * blockIdx.x + 1], stop = items[3 * blockIdx.x + 2];
-    u64* into = counts + slot * per_slot;
-    bool is_near = n_words > 0 && (i64)(stop - start) * n_columns * 2 > n_words;
-    for (int k = threadIdx.x; k < n_columns; k += blockDim.x) near_by[k] = columns[k];
-    if (is_near)
-        for (int k = threadIdx.x; k < n_words; k += blockDim.x) found[k] = 0;
-    __syncthreads();
-    const int EACH = 4;
+    return word == 0 ? row.x : word == 1 ? row.y : word == 2 ? row.z : row.w;
+}
+
+// Rows from start to stop: nearby the counts of a class are together, `wide` numbers of them.
+template <typename Row, int EACH, bool NEAR>
+__device__ inline void count_rows(
+    const Row* panel, const u8* tags, const u32* order, int start, int stop,
+    const Column* columns, int n_columns, int n_classes, u32* found, int wide, u64* into)
+{
+    const int WORDS = sizeof(Row) / 4;
     int lane = threadIdx.x & 31;
     for (i64 first = (i64)start + threadIdx.x; first < stop; first += EACH * blockDim.x) {
         Row row[EACH];
@@ -131,46 +124,71 @@ __device__ inline void tally(
             tag[k] = at < stop ? tags[at] : 255;
             if (tag[k] < n_classes) row[k] = panel[order ? order[at] : at];
         }
-        for (int c = 0; c < n_columns; c++) {
-            Column column = near_by[c];
-            u32* here = found + column.base + (lane & column.copies) * column.apart;
+        int c = 0;
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
-                if (tag[k] >= n_classes) continue;
-                int code = (int)(word_of(row[k], column.word) >> column.shift) & column.mask;
-                if (is_near)
-                    atomicAdd(here + tag[k] * column.size + code, 1u);
-                else
-                    atomicAdd(into + (i64)(column.out + code) * n_classes + tag[k], (u64)1);
+        for (int word = 0; word < WORDS; word++)
+            for (; c < n_columns && columns[c].word == word; c++) {
+                int bytes = columns[c].bytes;
+                u32* here = found + columns[c].base + (lane & columns[c].copies) * columns[c].apart;
+#pragma unroll
+                for (int k = 0; k < EACH; k++) {
+                    if (tag[k] >= n_classes) continue;
+                    int code = (int)__byte_perm(word_of(row[k], word), 0, bytes);
+                    if (NEAR) atomicAdd(here + tag[k] * wide + code, 1u);
+                    else
+                        atomicAdd(into + (i64)(columns[c].out + code) * n_classes + tag[k], (u64)1);
+                }
             }
-        }
     }
-    if (!is_near) return;
+}
+
+// Each block takes an item: a slot, and rows from start to stop. Few rows are counted far away.
+template <typename Row, int EACH>
+__device__ inline void tally(
+    const Row* panel, const u8* tags, const u32* order, const int* items,
+    const Column* columns, int n_columns, int n_classes, int wide, u64* counts, i64 per_slot)
+{
+    DYNAMIC(Column, near_by);
+    u32* found = (u32*)(near_by + n_columns);
+    int start = items[3 * blockIdx.x + 1], stop = items[3 * blockIdx.x + 2];
+    u64* into = counts + items[3 * blockIdx.x] * per_slot;
+    int n_words = wide * n_classes;
+    bool is_near = n_words > 0 && (i64)(stop - start) * n_columns * 2 > n_words;
+    for (int k = threadIdx.x; k < n_columns; k += blockDim.x) near_by[k] = columns[k];
+    if (is_near)
+        for (int k = threadIdx.x; k < n_words; k += blockDim.x) found[k] = 0;
+    __syncthreads();
+    if (!is_near) {
+        count_rows<Row, EACH, false>(panel, tags, order, start, stop, near_by, n_columns,
+                                     n_classes, found, wide, into);
+        return;
+    }
+    count_rows<Row, EACH, true>(panel, tags, order, start, stop, near_by, n_columns, n_classes,
+                                found, wide, into);
     __syncthreads();
     for (int c = 0; c < n_columns; c++) {
         Column column = near_by[c];
         for (int k = threadIdx.x; k < column.size * n_classes; k += blockDim.x) {
+            int tag = k / column.size, code = k - tag * column.size;
             u32 sum = 0;
             for (int copy = 0; copy <= column.copies; copy++)
-                sum += found[column.base + copy * column.apart + k];
-            int tag = k / column.size, code = k - tag * column.size;
+                sum += found[tag * wide + column.base + copy * column.apart + code];
             if (sum) atomicAdd(into + (i64)(column.out + code) * n_classes + tag, (u64)sum);
         }
     }
 }
 
-#define TALLY(NAME, ROW)                                                                         \
-    extern "C" __global__ void NAME(                                                             \
+#define TALLY(NAME, ROW, EACH)                                                                   \
+    extern "C" __global__ void __launch_bounds__(640, 3) NAME(                                   \
         const u8* panel, const u8* tags, const u32* order, const int* items,                     \
-        const int* columns, int n_columns, int n_classes, int n_words, u64* counts,              \
-        i64 per_slot)                                                                            \
+        const int* columns, int n_columns, int n_classes, int wide, u64* counts, i64 per_slot)   \
     {                                                                                            \
-        tally((const ROW*)panel, tags, order, items, (const Column*)columns, n_columns,          \
-              n_classes, n_words, counts, per_slot);                                             \
+        tally<ROW, EACH>((const ROW*)panel, tags, order, items, (const Column*)columns,          \
+                         n_columns, n_classes, wide, counts, per_slot);                          \
     }
-TALLY(tally_4, u32)
-TALLY(tally_8, u64)
-TALLY(tally_16, ulonglong2)
+TALLY(tally_4, u32, 4)
+TALLY(tally_8, uint2, 4)
+TALLY(tally_16, uint4, 2)
 
 // --- values of any type -------------------------------------------------------------------------
 
@@ -261,6 +279,64 @@ extern "C" __global__ void encode(
         else ((ulonglong2*)panel)[row] = make_ulonglong2(low, high);
     }
 }
+
+// The same for floats of one type without codes of their own, of which each column has 2^steps
+// bounds, the last of them infinite: four columns at once, so that none waits for the other.
+template <typename T>
+__device__ inline void encode_floats(
+    u8* panel, int width, i64 n_rows, const Source* told, int n_sources, const T* bounds, int steps)
+{
+    DYNAMIC(u64, near_by);
+    Source* columns = (Source*)near_by;
+    T* held = (T*)(near_by + n_sources * (sizeof(Source) / sizeof(u64)));
+    for (int k = threadIdx.x; k < n_sources; k += blockDim.x) columns[k] = told[k];
+    for (int k = threadIdx.x; k < n_sources << steps; k += blockDim.x) held[k] = bounds[k];
+    __syncthreads();
+    const int EACH = 4;
+    i64 step = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < n_rows; row += step) {
+        u64 low = 0, high = 0;
+        for (int c = 0; c < n_sources; c += EACH) {
+            T value[EACH];
+            int at[EACH];
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                at[k] = 0;
+                if (c + k < n_sources)
+                    value[k] = ((const T*)columns[c + k].values)[row * columns[c + k].step];
+            }
+            for (int half = 1 << steps >> 1; half > 0; half >>= 1) {
+#pragma unroll
+                for (int k = 0; k < EACH; k++)
+                    if (c + k < n_sources && held[((c + k) << steps) + at[k] + half - 1] < value[k])
+                        at[k] += half;
+            }
+#pragma unroll
+            for (int k = 0; k < EACH; k++) {
+                if (c + k >= n_sources) continue;
+                bool is_missing = value[k] != value[k];
+                u64 code = is_missing ? (u64)columns[c + k].missing : (u64)at[k];
+                int shift = (int)columns[c + k].shift;
+                if (shift < 64) low |= code << shift;
+                else high |= code << (shift - 64);
+            }
+        }
+        if (width == 4) ((u32*)panel)[row] = (u32)low;
+        else if (width == 8) ((u64*)panel)[row] = low;
+        else ((ulonglong2*)panel)[row] = make_ulonglong2(low, high);
+    }
+}
+
+#define ENCODE(NAME, T)                                                                          \
+    extern "C" __global__ void NAME(                                                             \
+        u8* panel, int width, i64 n_rows, const i64* sources, int n_sources, const u8* bounds,   \
+        int steps)                                                                               \
+    {                                                                                            \
+        encode_floats<T>(panel, width, n_rows, (const Source*)sources, n_sources,                \
+                         (const T*)bounds, steps);                                               \
+    }
+ENCODE(encode_f4, float)
+ENCODE(encode_f8, double)
 
 // --- what a column holds ------------------------------------------------------------------------
 

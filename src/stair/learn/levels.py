@@ -112,6 +112,7 @@ def grow_by_level(
         started = time.perf_counter()
         pairs, n_taken = _wanted(root, max_total_length, most // 2, ahead)
         counted = _count(counter, root, pairs)
+        engine.search([_cell(node) for node in counted])
         for node in counted:
             _divide(node, search, positive)
         _remember(root, known)

@@ -32,6 +32,7 @@ struct uint2 { unsigned x, y; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 struct alignas(16) ulonglong2 { unsigned long long x, y; };
 static ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y) { return {x, y}; }
+static int __ffsll(long long x) { return __builtin_ffsll(x); }
 static thread_local Three threadIdx, blockIdx;
 static Three blockDim, gridDim;
 static unsigned char* near_memory;

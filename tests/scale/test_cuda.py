@@ -23,6 +23,7 @@ from stair.gpu.device import Device
 from stair.gpu.twin import Far, Twin
 from stair.learn.grow import leaves_of
 from stair.learn.levels import grow_by_level
+from stair.scale import held
 from stair.scale import summarize as large
 from stair.scale.codes import CodesCounter
 from stair.scale.coding import Coding
@@ -124,8 +125,8 @@ def test_counts_and_growth_are_those_of_duckdb_whatever_fits(
         device: Device = data.draw(st.sampled_from([Twin(), by_threads]))
         if isinstance(device, ByThreads):
             device.near = 100_000
-        held = held_table(frame, device, _quiet)
-        _, counter = code_rows(held, options, device, memory, _quiet, together, again)
+        table = held_table(frame, device, _quiet)
+        _, counter = code_rows(table, options, device, memory, _quiet, together, again)
         other = grow_by_level(counter, **wish)
         assert counter.totals == coded.totals
         assert other.growth.steps == one.growth.steps
@@ -157,6 +158,37 @@ def test_it_does_not_matter_where_the_columns_are(method: str) -> None:
     _same(
         here, stair.summarize(pl.from_pandas(frame), labels="label", engine="cuda", method=method)
     )
+
+
+@pytest.mark.usefixtures("twin")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("sample", [300, 5000])
+def test_distilled_rules_are_counted_where_the_rows_are(
+    n_classes: int, sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same samples, rounds, choice and figures: with all rows in the sample and with a tenth;
+    numbers, categories of numbers, truths, kinds of outlier, and labels that are missing."""
+    frame = mixed(11, n_rows=4000, n_classes=n_classes)
+    frame = frame[["amount", "size", "level", "known", "label"]].assign(
+        wide=2**60 + np.arange(4000) % 5, more=np.float32(frame.amount) % 7
+    )
+    frame["label"] = frame.label.where(np.arange(4000) % 9 > 0)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    wish: dict[str, Any] = {
+        "labels": "label", "engine": Cuda(sample=sample), "kinds": {"size": "category"},
+        "min_score": 0.6,
+    }  # fmt: skip
+    one = stair.summarize(frame, **wish)
+    monkeypatch.setattr(held.Held, "batches", _none)  # nothing is read by the processor
+    other = stair.summarize(there, **wish)
+    _same(one, other)
+    assert one.certificate == other.certificate
+    assert one.frontier == other.frontier
+    assert one.kinds == other.kinds
+
+
+def _none(*_: object) -> Iterator[Any]:
+    raise AssertionError("rows of the device were read by the processor")
 
 
 @pytest.mark.usefixtures("twin")
@@ -230,9 +262,9 @@ def test_what_it_cannot_do_is_said(given: dict[str, Any], why: str) -> None:
 
 
 def test_too_little_memory_for_a_few_rows_is_said(twin: Twin) -> None:
-    held = held_table(mixed(0), twin, _quiet)
+    table = held_table(mixed(0), twin, _quiet)
     with pytest.raises(stair.StairError, match="too few for rows of"):
-        code_rows(held, Options("label"), twin, 2000, _quiet)
+        code_rows(table, Options("label"), twin, 2000, _quiet)
 
 
 def test_settings_are_checked() -> None:

@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 from stair.data.frame import Array
 from stair.data.packages import Foreign, optional, reason
 from stair.errors import StairError, option
-from stair.gpu.device import REAL, UNSIGNED, Chunk, Extent, Feed, Order, Target, Tree
+from stair.gpu.device import (
+    NOTHING,
+    REAL,
+    UNSIGNED,
+    Chunk,
+    Extent,
+    Feed,
+    Lookup,
+    Order,
+    Target,
+    Tree,
+)
 from stair.gpu.kernels import SOURCE
 from stair.gpu.panels import Place
 
@@ -154,6 +165,31 @@ class Launches:
             buffer[start:], np.int32(width), np.int64(n_rows), self.here(about.reshape(-1)),
             np.int32(len(columns)), self.here(joined), np.int32(n_bounds), np.int32(is_near),
         )  # fmt: skip
+
+    def match(
+        self, lookups: Sequence[Lookup], everything: NDArray[np.uint64], start: int, n_rows: int
+    ) -> tuple[Foreign, Foreign]:
+        n_words = len(everything)
+        bits = self.xp.empty((n_rows, n_words), dtype=np.uint64)
+        firsts = self.xp.empty(n_rows, dtype=np.int32)
+        about = np.zeros((len(lookups), 8), dtype=np.int64)
+        n_bounds, n_held = 0, n_words
+        for k, each in enumerate(lookups):
+            about[k] = (
+                self._address(each.values), _type_of(each.values), each.compared, n_bounds,
+                len(each.bounds), each.missing, n_held, _apart(each.values),
+            )  # fmt: skip
+            n_bounds += len(each.bounds)
+            n_held += each.table.size
+        bounds = [each.bounds.view(np.uint64) for each in lookups]
+        tables = [each.table.reshape(-1) for each in lookups]
+        self._launch(
+            "match", self._over(n_rows), about.nbytes, self.here(about.reshape(-1)),
+            np.int32(len(lookups)), self.here(np.concatenate([*bounds, NOTHING])),
+            self.here(np.concatenate([everything, *tables])), np.int32(n_words), np.int64(start),
+            np.int64(n_rows), bits, firsts,
+        )  # fmt: skip
+        return bits, firsts
 
     def look(self, values: Foreign) -> Extent:
         xp, blocks = self.xp, self._over(len(values))

@@ -109,6 +109,18 @@ class Feed:
         return replace(self, values=self.values[start:stop])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """What a column says of rules: the cell of a value is the number of bounds below it, and each
+    cell has the rules that it leaves possible, as bits in words."""
+
+    values: Foreign
+    compared: int
+    bounds: Array
+    missing: int  # the cell of a missing value
+    table: NDArray[np.uint64]  # cells × words
+
+
 class Extent(NamedTuple):
     """What a column of floats holds."""
 
@@ -165,6 +177,12 @@ class Device(Protocol):
         self, buffer: Foreign, start: int, width: int, columns: Sequence[tuple[Place, Feed]]
     ) -> None:
         """Write rows of a panel, which begins at this byte of a buffer."""
+
+    def match(
+        self, lookups: Sequence[Lookup], everything: NDArray[np.uint64], start: int, n_rows: int
+    ) -> tuple[Foreign, Foreign]:
+        """Which rules cover some rows, as bits (rows × words), and the first of them, −1 where none
+        does; `everything` are the bits of all rules."""
 
     def look(self, values: Foreign) -> Extent:
         """What a column of floats holds."""

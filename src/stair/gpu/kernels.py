@@ -338,6 +338,60 @@ __device__ inline void encode_floats(
 ENCODE(encode_f4, float)
 ENCODE(encode_f8, double)
 
+// --- which rules cover a row --------------------------------------------------------------------
+
+// Of a column: its values, their type, how they are compared, where its bounds begin, how many
+// these are, the cell of a missing value, where its table begins, and how far apart its values are.
+// The table has for each cell the rules that it leaves possible, as bits in words.
+struct Lookup { i64 values, type, order, first, n, missing, table, step; };
+
+extern "C" __global__ void match(
+    const i64* lookups, int n_lookups, const u64* bounds, const u64* tables, int n_words,
+    i64 start, i64 n_rows, u64* bits, int* firsts)
+{
+    DYNAMIC(Lookup, columns);
+    const int WORDS = 4;
+    for (int k = threadIdx.x; k < n_lookups; k += blockDim.x)
+        columns[k] = ((const Lookup*)lookups)[k];
+    __syncthreads();
+    i64 step = (i64)gridDim.x * blockDim.x;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < n_rows; row += step) {
+        int first = -1;
+        for (int word = 0; word < n_words; word += WORDS) {
+            u64 held[WORDS];
+#pragma unroll
+            for (int k = 0; k < WORDS; k++) held[k] = word + k < n_words ? tables[word + k] : 0;
+            for (int c = 0; c < n_lookups; c++) {
+                const void* values = (const void*)columns[c].values;
+                i64 at = (start + row) * columns[c].step;
+                int type = (int)columns[c].type, n = (int)columns[c].n;
+                const u64* own = bounds + columns[c].first;
+                int cell;
+                if (columns[c].order == REAL) {
+                    double value = value_of<double>(values, type, at);
+                    cell = value != value ? (int)columns[c].missing
+                                          : n_below((const double*)own, n, value);
+                } else if (columns[c].order == WHOLE) {
+                    cell = n_below((const i64*)own, n, value_of<i64>(values, type, at));
+                } else {
+                    cell = n_below(own, n, value_of<u64>(values, type, at));
+                }
+                const u64* possible = tables + columns[c].table + (i64)cell * n_words + word;
+#pragma unroll
+                for (int k = 0; k < WORDS; k++)
+                    if (word + k < n_words) held[k] &= possible[k];
+            }
+#pragma unroll
+            for (int k = 0; k < WORDS; k++) {
+                if (word + k >= n_words) continue;
+                bits[row * n_words + word + k] = held[k];
+                if (first < 0 && held[k]) first = 64 * (word + k) + __ffsll((i64)held[k]) - 1;
+            }
+        }
+        firsts[row] = first;
+    }
+}
+
 // --- what a column holds ------------------------------------------------------------------------
 
 // Each thread says for itself: missing, infinite below, infinite above, with a fraction, the least

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from stair.data.frame import Array
 from stair.data.packages import Foreign
-from stair.gpu.device import AS_IT_IS, Chunk, Extent, Feed, Order, Target, Tree
+from stair.gpu.device import AS_IT_IS, Chunk, Extent, Feed, Lookup, Order, Target, Tree
 from stair.gpu.panels import Place
+from stair.rules.match import first_of
 
 
 class Far(NamedTuple):
@@ -102,6 +103,17 @@ class Twin:
                 codes = np.where(values != values, each.missing, codes)
             narrow = codes.astype(np.uint8 if place.width == 1 else np.uint16)
             rows[:, place.byte : place.byte + place.width] = narrow[:, None].view(np.uint8)
+
+    def match(
+        self, lookups: Sequence[Lookup], everything: NDArray[np.uint64], start: int, n_rows: int
+    ) -> tuple[Array, Array]:
+        bits = np.tile(everything, (n_rows, 1))
+        for each in lookups:
+            values = each.values[start : start + n_rows].astype(each.bounds.dtype)
+            cells = np.searchsorted(each.bounds, values, side="left")
+            cells[values != values] = each.missing
+            bits &= each.table[cells]
+        return bits, first_of(bits).astype(np.int32)
 
     def look(self, values: Array) -> Extent:
         numbers = values.astype(np.float64)

@@ -50,14 +50,19 @@ def blocks_of_bits(
     rules: Sequence[Conjunction], column: Column, n_rows: int
 ) -> Iterator[tuple[slice, Bits]]:
     """For each block of rows: a row of packed bits per table row, bit r set where rule r covers."""
-    everything = _pack(np.ones((1, len(rules)), dtype=np.bool_))[0]
-    lookups = [_lookup(group, rules, column) for group in _groups(rules)]
+    everything, lookups = lookups_of(rules, column)
     for start in range(0, n_rows, BLOCK):
         block = slice(start, min(start + BLOCK, n_rows))
         bits = np.tile(everything, (block.stop - block.start, 1))
         for lookup in lookups:
             lookup.narrow(bits, block)
         yield block, bits
+
+
+def lookups_of(rules: Sequence[Conjunction], column: Column) -> tuple[Bits, list[Lookup]]:
+    """The bits of all rules, and what each column that they speak of leaves of them."""
+    everything = _pack(np.ones((1, len(rules)), dtype=np.bool_))[0]
+    return everything, [_lookup(group, rules, column) for group in _groups(rules)]
 
 
 def first_match(rules: Sequence[Conjunction], column: Column, n_rows: int) -> NDArray[np.intp]:
@@ -108,10 +113,11 @@ def _groups(rules: Sequence[Conjunction]) -> list[Group]:
     return list(groups.items())
 
 
-class _Lookup(NamedTuple):
+class Lookup(NamedTuple):
     """What one column says: for each cell of its values the packed rules that it leaves possible.
     Numbers find their cells among the edges; of other values the cells are known."""
 
+    name: str
     values: Array
     edges: NDArray[np.float64] | None
     table: Bits
@@ -124,7 +130,7 @@ class _Lookup(NamedTuple):
             KERNEL.narrow(bits, self.values[block], self.edges, self.table)
 
 
-def _lookup(group: Group, rules: Sequence[Conjunction], column: Column) -> _Lookup:
+def _lookup(group: Group, rules: Sequence[Conjunction], column: Column) -> Lookup:
     _, members = group
     clauses: list[Any] = [clause for _, clause in members]
     kind: Any = type(clauses[0])  # a group has clauses of one kind
@@ -141,7 +147,7 @@ def _lookup(group: Group, rules: Sequence[Conjunction], column: Column) -> _Look
     possible = np.ones((len(rules), allowed.shape[1]), dtype=np.bool_)
     for (number, _), row in zip(members, allowed, strict=True):
         possible[number] &= row
-    return _Lookup(values, edges, _pack(possible.T))
+    return Lookup(clauses[0].feature, values, edges, _pack(possible.T))
 
 
 def _pack(flags: NDArray[np.bool_]) -> Bits:

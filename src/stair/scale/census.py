@@ -185,15 +185,16 @@ def _values(
         was = {each.source: batch.types.get(each.source, "")}
         if isinstance(raw, Words):
             places = np.append(np.arange(len(raw.values)), -1)
-            values = _read(each, Words(raw.values, places), was)
+            values = read_column(each, Words(raw.values, places), was)
             found[each.name] = Repeated(values, raw.codes[rows])  # the last stands for −1
         else:
-            found[each.name] = _read(each, raw, was)[rows]
+            found[each.name] = read_column(each, raw, was)[rows]
     return found
 
 
-def _read(each: Field, raw: Raw, was: dict[str, str]) -> NDArray[np.generic]:
-    frame = Frame({each.source: as_frame_column(as_learned(each, raw))}, len(raw), types=was)
+def read_column(each: Field, raw: Raw, was: dict[str, str] | None = None) -> NDArray[np.generic]:
+    """A column as a field's clauses compare it."""
+    frame = Frame({each.source: as_frame_column(as_learned(each, raw))}, len(raw), types=was or {})
     return Schema((each,)).read(frame)[each.name]
 
 

@@ -91,6 +91,30 @@ class Sample:
         chosen = {name: as_frame_column(raw, rows[new]) for name, raw in batch.items()}
         self._join(kept[kept < len(self.keys)], keys[new], strata[new], chosen)
 
+    def likely_limits(self) -> NDArray[np.uint64]:
+        """Of each stratum a number that the rows which stay do not exceed, but for a chance in a
+        thousand million; few others are below it. The counts are those of all rows."""
+        quotas = self._quotas().astype(np.float64)
+        share = (quotas + 6 * np.sqrt(quotas) + 36) / np.maximum(self.counts, 1)
+        limits = np.full(len(share), np.iinfo(np.uint64).max, np.uint64)
+        some = share < 1
+        limits[some] = np.minimum(share[some] * 2.0**64, 2.0**64 - 4096).astype(np.uint64)
+        return limits
+
+    def fill(
+        self,
+        batch: Batch,
+        keys: NDArray[np.uint64],
+        strata: NDArray[np.intp],
+        kinds: dict[str, tuple[str, str]],
+    ) -> None:
+        """All rows that may stay, in the order of the data, when all rows are counted; `kinds` are
+        of the columns of all rows."""
+        kept = self._kept(keys, strata)
+        self.kinds = kinds
+        chosen = {name: as_frame_column(raw, kept) for name, raw in batch.items()}
+        self._join(np.empty(0, np.intp), keys[kept], strata[kept], chosen)
+
     def merge(self, other: Sample) -> None:
         for name, kind in other.kinds.items():
             self._is(name, kind)

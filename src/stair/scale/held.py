@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from stair.data.arrays import label, named
+from stair.data.arrays import from_array, label, named
 from stair.data.frame import Array
 from stair.data.objects import from_object
 from stair.data.packages import Foreign
@@ -17,6 +17,11 @@ from stair.data.stream import VECTOR
 from stair.errors import StairError, option
 from stair.gpu.device import Device
 from stair.progress import Progress, Words
+from stair.scale.census import Census
+from stair.scale.census_on_gpu import TableThere, take_census
+from stair.scale.draw import Look
+from stair.scale.on_gpu import profile_there
+from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.raw import Words as RawWords
 from stair.scale.rows import G
@@ -43,14 +48,31 @@ class Held:
     n_rows: int
     source: str
     notes: tuple[str, ...]
-    to_host: Callable[[Foreign], Array]
+    device: Device
     say: Progress
+    profiles: dict[str, Profile] = field(default_factory=dict)  # of columns of the device
 
     def gather(self, asked: G, columns: Sequence[str], what: str) -> G:
+        is_there = not self.here or all(name in self.there for name in columns)
+        if isinstance(asked, Census) and is_there:
+            self.say(what)
+            census = take_census(asked, self.table_there(columns), columns)
+            if census is not None:
+                return cast(G, census)
+        if isinstance(asked, Look) and asked.label in self.there:
+            there = self.table_there([asked.label])
+            return cast(G, Look(asked.label, there.profiles[asked.label]))
         found = asked.fresh()
         for first, batch in self.batches(columns, what):
             found.add(batch, first)
         return found
+
+    def table_there(self, names: Sequence[str]) -> TableThere:
+        """Columns that are on the device, with what they hold."""
+        for name in names:
+            if name not in self.profiles:
+                self.profiles[name] = profile_there(self.device, self.there[name])
+        return TableThere(self.device, self.there, self.profiles, self.n_rows)
 
     def batches(self, names: Sequence[str], what: str) -> Iterator[tuple[int, Batch]]:
         """Some rows after the other, and the number of the first of them."""
@@ -63,7 +85,7 @@ class Held:
 
     def _part(self, name: str, first: int, stop: int) -> Raw:
         if name not in self.here:
-            return from_loaded((self.to_host(self.there[name][first:stop]), ""))[0]
+            return from_loaded(from_array(name, self.device.there(self.there[name][first:stop])))[0]
         raw = self.here[name][0]
         if isinstance(raw, RawWords):
             return RawWords(raw.values, raw.codes[first:stop])
@@ -113,7 +135,7 @@ def held_table(data: object, device: Device, say: Progress) -> Held:
     if lengths == {0}:
         raise StairError("the data has no rows; expected at least one row of values.")
     notes = () if frame is None else frame.notes
-    return Held(names, here, there, lengths.pop(), "", notes, device.there, say)
+    return Held(names, here, there, lengths.pop(), "", notes, device, say)
 
 
 def _add(held: Held, labels: object, name: str, device: Device) -> None:

@@ -27,9 +27,10 @@ from stair.scale.coding import Coder, Coding, codes_of_stored, type_of_values
 from stair.scale.profile import Profile
 from stair.scale.sketch import MOST_DISTINCT, Sketch, places_at
 
-# Rows that are sorted at once. Of a longer column a quantile is that of so many rows: two of three
-# are within a fifth of one of 1,024 bins.
-SORTED: Final = 1 << 23
+SORTED: Final = 1 << 23  # rows that are sorted at once
+# Of a longer column a quantile is that of so many rows: two of three are within a quarter of one of
+# 1,024 bins.
+DRAWN: Final = 1 << 22
 OTHERS: Final = 1 << 16  # values that are noted at once because nobody knew them
 SEED: Final = 0  # of the rows whose quantiles are taken: the same for the same data
 
@@ -71,7 +72,7 @@ def _sketch(
 ) -> Sketch:
     n_rows = len(values)
     is_all = n_rows <= together
-    some = values if is_all else values[_drawn(device, n_rows, together)]
+    some = values if is_all else values[_drawn(device, n_rows, min(together, DRAWN))]
     ordered = _ordered(device, some)
     n_distinct = len(ordered) - _repeats(device, ordered)
     distinct: Array | None = None
@@ -155,7 +156,7 @@ def feed_of(device: Device, values: Foreign, coding: Coding, j: int) -> Feed:
     missing = coding.sizes[j] - 1
     if isinstance(column, Binned):
         type_ = type_of_values(column.tops)
-        return Feed(values, _order_of(type_), np.array(edges, dtype=type_), missing)
+        return Feed(values, order_of(type_), np.array(edges, dtype=type_), missing)
     assert isinstance(column, Categories)
     codes = codes_of_stored(column, coding.fields[j], edges)
     return _by_place(device, values, edges, codes, missing)
@@ -181,8 +182,9 @@ def _by_place(
     order = np.argsort(known)
     # One more for what is larger than all of them: nothing is, unless the data changes meanwhile.
     of_place = np.append(np.array(codes, dtype=np.uint16)[order], np.uint16(missing))
-    return Feed(values, _order_of(type_), known[order], missing, device.here(of_place))
+    return Feed(values, order_of(type_), known[order], missing, device.here(of_place))
 
 
-def _order_of(type_: DType) -> int:
+def order_of(type_: DType) -> int:
+    """How values are compared with bounds of this type."""
     return next(order for order, each in _TYPES.items() if each == type_)

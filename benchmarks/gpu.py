@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -338,7 +339,13 @@ def planted_rows(device: Any, results: dict[str, Any]) -> list[dict[str, Any]]:
         if results.get("bandwidth"):
             row["of copy"] = row["full pass TB/s"] / results["bandwidth"]["copy TB/s"]
         if n_rows == max(SIZES):
-            row["kernels"] = _kernels(device, run)
+            row["kernels"] = {
+                "growth": _kernels(device, partial(run.grow, 256 << 20)),
+                "full pass": _kernels(
+                    device, partial(run.counter._count, only_root(), range(N_COLUMNS))
+                ),
+                "binning": _kernels(device, partial(Run, device, table)),
+            }
         rows.append(row)
         _print(row)
         run = None  # type: ignore[assignment]
@@ -351,24 +358,24 @@ def _full_passes(device: Any, run: Run) -> list[float]:
     return _events(device.xp, lambda: counter._count(only_root(), columns), 7)
 
 
-def _kernels(device: Any, run: Run) -> list[Any]:
-    """What each pass of a growth spends where, by the names of kernels."""
+def _kernels(device: Any, work: Callable[[], object]) -> list[Any]:
+    """What some work spends where, by the names of kernels: launches and milliseconds."""
     from stair.gpu.cuda import Launches
 
     xp, found = device.xp, []
     launch = Launches._launch
 
-    def watched(self: Any, name: str, *args: Any) -> None:
+    def watched(self: Any, name: str, *args: Any, **named: Any) -> None:
         first, last = xp.cuda.Event(), xp.cuda.Event()
         first.record()
-        launch(self, name, *args)
+        launch(self, name, *args, **named)
         last.record()
         last.synchronize()
         found.append((name, xp.cuda.get_elapsed_time(first, last)))
 
     Launches._launch = watched  # type: ignore[method-assign]
     try:
-        run.grow(256 << 20)
+        work()
     finally:
         Launches._launch = launch  # type: ignore[method-assign]
     sums: dict[str, list[float]] = {}
@@ -441,6 +448,192 @@ def beyond(device: Any, _: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+# --- distilled rules ------------------------------------------------------------------------------
+
+
+def distilled_equal(device: Any, results: dict[str, Any]) -> dict[str, Any]:
+    """Random tables of numbers: all that is said of distilled rules, there and here."""
+    from stair import Cuda, DistilledStair, StairError, summarize
+
+    found = {"tables": 0, "refused": 0, "rounds": 0, "rules": 0}
+    results["distilled equal"] = found
+    for number in range(120):
+        rng = np.random.default_rng([23, number])
+        n_rows = int(rng.choice([300, 3000, 20_000, 300_000], p=[0.3, 0.4, 0.2, 0.1]))
+        n_classes = int(rng.choice([2, 2, 2, 3]))
+        table = random_table(rng, n_rows, n_classes)
+        table = {name: column for name, column in table.items() if column.dtype != object}
+        there = {name: device.xp.asarray(column) for name, column in table.items()}
+        wish = {
+            "labels": LABEL, "engine": Cuda(sample=int(rng.choice([200, 500]))),
+            "method": DistilledStair(
+                min_score=float(rng.choice([0.3, 0.6])), effort="fast", max_total_length=12
+            ),
+            "validate": int(rng.choice([0, 0, 2])),
+        }  # fmt: skip
+        said = []
+        for data in (table, there):
+            try:
+                each = summarize(data, **wish)  # type: ignore[arg-type]
+            except StairError as error:
+                said.append(str(error))
+            else:
+                said.append([
+                    str(each.rules), each.score, each.evidence, each.certificate, each.kinds,
+                    each.frontier, each.check, each.notes, each.rules.totals,
+                ])  # fmt: skip
+        assert said[0] == said[1]
+        found["tables"] += 1
+        found["refused"] += isinstance(said[0], str)
+        found["rules"] += 0 if isinstance(said[0], str) else len(said[0][0].splitlines())
+        found["rounds"] += not isinstance(said[0], str) and "round" in str(said[0][7])
+    return found
+
+
+def distilled(device: Any, _: dict[str, Any]) -> list[dict[str, Any]]:
+    """10⁸ rows × 10 columns: rules on all rows, and from 100,000 of them alone."""
+    from stair import Cuda, summarize
+    from stair.progress import telling
+
+    rows = []
+    for flips in (0.0, 0.002):
+        table = planted(device.xp, 10**8, flips=flips)
+        floor = 0.95 if flips == 0 else 0.8
+        for validate in (0, None):
+            said: list[Any] = []
+            started = time.perf_counter()
+
+            def say(words: Any, said: list[Any] = said, started: float = started) -> None:
+                said.append((round(time.perf_counter() - started, 2), str(words)))
+
+            with telling(say):
+                found = summarize(
+                    table, labels=LABEL, engine=Cuda(), min_score=floor, validate=validate
+                )
+            seconds = time.perf_counter() - started
+            rows.append({
+                "rows": 10**8, "wrong labels": flips, "floor": floor, "seconds": seconds,
+                "score": found.score, "length": found.rules.total_length,
+                "rules": len(found.rules), "check": validate is None, "said": said,
+                "notes": list(found.notes),
+            })  # fmt: skip
+            _print(rows[-1])
+        drawn = np.sort(np.random.default_rng(5).choice(10**8, 100_000, replace=False))
+        places = device.xp.asarray(drawn)
+        some = {name: device.there(column[places]) for name, column in table.items()}
+        started = time.perf_counter()
+        alone = summarize(some, labels=LABEL, min_score=floor, validate=0)
+        rows.append({
+            "rows": 100_000, "wrong labels": flips, "floor": floor, "of a sample": True,
+            "seconds": time.perf_counter() - started, "score": alone.score,
+            "length": alone.rules.total_length, "rules": len(alone.rules),
+            "on all rows": _score_there(device, table, alone.rules),
+        })  # fmt: skip
+        _print(rows[-1])
+    return rows
+
+
+def _score_there(device: Any, table: dict[str, Any], rules: Any) -> float:
+    """F1 of rules for outliers on all rows of the device, counted clause by clause."""
+    xp = device.xp
+    flagged = xp.zeros(len(table[LABEL]), dtype=bool)
+    for rule in rules:
+        covered = xp.ones(len(flagged), dtype=bool)
+        for clause in rule.clauses:
+            values = table[clause.feature]
+            covered &= (values > clause.low) & (values <= clause.high)
+        flagged |= covered
+    is_outlier = table[LABEL] > 0
+    both = int((flagged & is_outlier).sum())
+    return 2 * both / max(1, int(flagged.sum()) + int(is_outlier.sum()))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def files(device: Any, results: dict[str, Any]) -> list[dict[str, Any]]:
+    """From Parquet files, end to end, by each engine; and from memory, where it fits."""
+    return _files(device, results, "files", (10**6, 10**7, 3 * 10**7))
+
+
+def large_files(device: Any, results: dict[str, Any]) -> list[dict[str, Any]]:
+    """The same for 10⁸ rows."""
+    return _files(device, results, "large files", (10**8,))
+
+
+def _files(
+    device: Any, results: dict[str, Any], name: str, sizes: tuple[int, ...]
+) -> list[dict[str, Any]]:
+    import tempfile
+
+    from stair import Cuda, DuckDB
+
+    rows: list[dict[str, Any]] = []
+    results[name] = rows
+    whole = planted(device.xp, max(sizes))
+    with tempfile.TemporaryDirectory() as base:
+        folder = Path(base) / "data"
+        n_there = 0
+        for n_rows in sizes:
+            started = time.perf_counter()
+            _write(device, whole, folder, n_there, n_rows)
+            n_there = n_rows
+            wrote = time.perf_counter() - started
+            n_bytes = sum(each.stat().st_size for each in folder.iterdir())
+            rows.append({"rows": n_rows, "writing": wrote, "MB": n_bytes / 1e6})
+            for engine in (Cuda(), DuckDB(memory="32GB")):
+                rows.append({"rows": n_rows, "from": "files", **_timed(str(folder), engine)})
+                _print(rows[-1])
+            here = {each: device.there(column[:n_rows]) for each, column in whole.items()}
+            rows.append({"rows": n_rows, "from": "memory", **_timed(here, Cuda())})
+            _print(rows[-1])
+            if n_rows <= 10**7:
+                rows.append({"rows": n_rows, "from": "memory", **_timed(here, "memory")})
+                _print(rows[-1])
+    return rows
+
+
+def _timed(data: Any, engine: Any) -> dict[str, Any]:
+    """A run of the method stair, and when each stage of it began."""
+    from stair import summarize
+    from stair.progress import telling
+
+    began: dict[str, float] = {}
+    started = time.perf_counter()
+
+    def say(words: Any) -> None:
+        began.setdefault(str(words).split(":")[0].split(",")[0], time.perf_counter() - started)
+
+    with telling(say):
+        found = summarize(
+            data, labels=LABEL, engine=engine, method="stair", min_score=FLOOR, validate=0
+        )
+    return {
+        "engine": getattr(engine, "name", engine), "seconds": time.perf_counter() - started,
+        "began": began, "score": found.score, "rules": len(found.rules), "said": str(found.rules),
+    }  # fmt: skip
+
+
+def _write(device: Any, table: dict[str, Any], folder: Path, first: int, last: int) -> None:
+    """Files of a million rows each, from the columns of the device."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(exist_ok=True)
+
+    def write(start: int, part: dict[str, Any]) -> None:
+        pq.write_table(pa.table(part), folder / f"part-{start // 10**6:05d}.parquet")
+
+    with ThreadPoolExecutor(16) as pool:
+        waiting = []
+        for start in range(first, last, 10**6):
+            stop = min(start + 10**6, last)
+            part = {name: np.array(device.there(each[start:stop])) for name, each in table.items()}
+            waiting.append(pool.submit(write, start, part))
+        for each in waiting:
+            each.result()
+
+
 # --- the steps ------------------------------------------------------------------------------------
 
 # Each step by its name, and the seconds that it may take.
@@ -451,6 +644,10 @@ STEPS: dict[str, tuple[Callable[..., Any], int]] = {
     "noisy": (noisy, 60),
     "wide": (wide, 40),
     "beyond": (beyond, 40),
+    "distilled equal": (distilled_equal, 120),
+    "distilled": (distilled, 90),
+    "files": (files, 120),
+    "large files": (large_files, 240),
 }
 
 

@@ -52,8 +52,7 @@ class DeviceCounter:
             items = items_of(sizes, device.blocks)
             if not len(items):
                 continue
-            for panel, columns_there in targets.items():
-                device.tally(chunk, panel, columns_there, items, order, self._n_classes, counts)
+            device.tally(chunk, targets, items, order, self._n_classes, counts)
         return device.there(counts).view(np.int64)
 
     def _ordered(self, chunk: Chunk, tree: Tree | None) -> tuple[Order, NDArray[np.int64]]:

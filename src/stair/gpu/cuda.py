@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
@@ -26,7 +26,7 @@ from stair.gpu.device import (
     Tree,
 )
 from stair.gpu.kernels import SOURCE
-from stair.gpu.panels import Place
+from stair.gpu.panels import WIDEST, Layout, Place
 
 OLDEST: Final = (7, 0)  # of processors: what CuPy's newest compilers still know
 # Bytes nearby, of which a kernel's other blocks must have some too.
@@ -107,8 +107,7 @@ class Launches:
     def tally(
         self,
         chunk: Chunk,
-        panel: int,
-        columns: Sequence[Target],
+        columns: Mapping[int, Sequence[Target]],
         items: NDArray[np.int32],
         order: Order,
         n_classes: int,
@@ -116,23 +115,24 @@ class Launches:
     ) -> None:
         listed = self.here(items.reshape(-1))
         rows = np.int64(0) if order.rows is None else order.rows
-        for group in _groups(columns, n_classes, self.near):
+        for panels, group in _groups(chunk.layout, columns, n_classes, self.near):
             about = np.zeros((len(group), 8), dtype=np.int32)
             wide = 0  # counts of one class
-            for k, each in enumerate(sorted(group)):
+            for k, (start, each) in enumerate(group):
                 copies, apart = _copies(each.size * n_classes), each.size | 1
-                word, byte = divmod(each.byte, 4)
+                word, byte = divmod(start + each.byte, 4)
                 taken = 0x4440 | byte if each.width == 1 else 0x4410 + 0x11 * byte
                 about[k] = word, taken, wide, copies - 1, apart, each.size, each.out, 0
                 wide += copies * apart
-            held = 32 * len(group)
+            held = 32 * (len(group) + 1)
             if held + 4 * wide * n_classes > self.near:
                 wide = 0  # all is counted far away
+            widths = "_".join(str(chunk.layout.widths[panel]) for panel in panels)
             self._launch(
-                f"tally_{chunk.layout.widths[panel]}", len(items), held + 4 * wide * n_classes,
-                chunk.panel(panel), order.tags, rows, listed, self.here(about.reshape(-1)),
-                np.int32(len(group)), np.int32(n_classes), np.int32(wide), counts,
-                np.int64(counts[0].size), threads=self._counting,
+                f"tally_{widths}", len(items), held + 4 * wide * n_classes,
+                chunk.panel(panels[0]), chunk.panel(panels[-1]), order.tags, rows, listed,
+                self.here(about.reshape(-1)), np.int32(len(group)), np.int32(n_classes),
+                np.int32(wide), counts, np.int64(counts[0].size), threads=self._counting,
             )  # fmt: skip
 
     def encode(
@@ -233,37 +233,59 @@ def _copies(words: int) -> int:
     return min(32, 1 << max(0, (1024 // words).bit_length() - 1))
 
 
-def _groups(columns: Sequence[Target], n_classes: int, near: int) -> list[list[Target]]:
-    """The columns whose counts have room nearby together."""
-    groups: list[list[Target]] = []
-    left = 0
-    for each in columns:
-        needed = 32 + 4 * n_classes * _copies(each.size * n_classes) * (each.size | 1)
-        if not groups or needed > left:
-            groups.append([])
-            left = near
-        groups[-1].append(each)
-        left -= needed
-    return groups
+def _groups(
+    layout: Layout, columns: Mapping[int, Sequence[Target]], n_classes: int, near: int
+) -> Iterator[tuple[list[int], list[tuple[int, Target]]]]:
+    """Panels that are read together, and of their columns those whose counts have room nearby
+    together, each with the byte at which its panel begins."""
+    waiting = sorted(columns)
+    while waiting:
+        panels = [waiting.pop(0)]
+        if waiting and layout.widths[panels[0]] == WIDEST and layout.widths[waiting[0]] < WIDEST:
+            both = [*columns[panels[0]], *columns[waiting[0]]]
+            if sum(_room(each, n_classes) for each in both) <= near - 32:
+                panels.append(waiting.pop(0))
+        group: list[tuple[int, Target]] = []
+        left = near - 32
+        start = 0
+        for panel in panels:
+            for each in sorted(columns[panel]):
+                needed = _room(each, n_classes)
+                if group and needed > left:
+                    yield panels, group
+                    group, left = [], near - 32
+                group.append((start, each))
+                left -= needed
+            start += layout.widths[panel]
+        yield panels, group
+
+
+def _room(column: Target, n_classes: int) -> int:
+    """Bytes nearby for the counts of a column."""
+    return 32 + 4 * n_classes * _copies(column.size * n_classes) * (column.size | 1)
 
 
 def _floats_alike(columns: Sequence[Feed]) -> Array | None:
-    """The bounds of columns of floats of one type, as many for each and the last of them infinite;
-    None for others. Of floats of 32 bits the same are below a bound of 64 and the next of 32 that
-    is not above it."""
+    """The bounds of columns of floats of one type, each as a tree of as many levels, filled up with
+    infinite ones; None for others. Of floats of 32 bits the same are below a bound of 64 and the
+    next of 32 that is not above it."""
     dtypes = {np.dtype(each.values.dtype) for each in columns}
     dtype = dtypes.pop()
     is_plain = all(each.compared == REAL and each.codes is None for each in columns)
     if dtypes or dtype.kind != "f" or not is_plain:
         return None
-    most = max(len(each.bounds) for each in columns)
-    held = np.full((len(columns), 1 << max(1, most.bit_length())), np.inf, dtype=dtype)
+    steps = max(1, max(len(each.bounds) for each in columns).bit_length())
+    held = np.full((len(columns), 1 << steps), np.inf, dtype=dtype)
     for own, each in zip(held, columns, strict=True):
         with np.errstate(over="ignore"):
             near = each.bounds.astype(dtype)
         above = near > each.bounds
         near[above] = np.nextafter(near[above], dtype.type(-np.inf))
         own[: len(near)] = near
+    places = np.arange(1, 1 << steps)
+    level = np.frexp(places)[1] - 1
+    in_order = (2 * (places - (1 << level)) + 1 << steps - 1 - level) - 1
+    held[:, 1:] = held[:, in_order]
     return held
 
 
@@ -297,7 +319,7 @@ class Cupy(Launches):
             name.decode() if isinstance(name, bytes) else str(name), cupy, kernel,
             lambda array: int(array.data.ptr),
             room=int(cupy.cuda.runtime.memGetInfo()[0]), near=near - 1024,
-            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512, counting=640,
+            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512, counting=1024,
         )  # fmt: skip
 
     def taken(self, data: object) -> Foreign | None:

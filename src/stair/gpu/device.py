@@ -6,7 +6,7 @@ place in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
@@ -164,14 +164,14 @@ class Device(Protocol):
     def tally(
         self,
         chunk: Chunk,
-        panel: int,
-        columns: Sequence[Target],
+        columns: Mapping[int, Sequence[Target]],
         items: NDArray[np.int32],
         order: Order,
         n_classes: int,
         counts: Foreign,
     ) -> None:
-        """Add the rows of the items (slot, start, stop) to the counts: slots × codes × classes."""
+        """Add the rows of the items (slot, start, stop) to the counts: slots × codes × classes. The
+        columns are those of each panel."""
 
     def encode(
         self, buffer: Foreign, start: int, width: int, columns: Sequence[tuple[Place, Feed]]

@@ -100,44 +100,73 @@ extern "C" __global__ void place(
 // has, and where its counts begin among all. Columns come in the order of their words.
 struct Column { int word, bytes, base, copies, apart, size, out, nothing; };
 
+// What a row has in one panel, or in two of them.
 __device__ inline u32 word_of(u32 row, int) { return row; }
 __device__ inline u32 word_of(uint2 row, int word) { return word ? row.y : row.x; }
 __device__ inline u32 word_of(uint4 row, int word)
 {
     return word == 0 ? row.x : word == 1 ? row.y : word == 2 ? row.z : row.w;
 }
+template <typename A> struct One {
+    A first;
+    static const int WORDS = sizeof(A) / 4;
+    __device__ inline void load(const u8* panel, const u8*, i64 at)
+    {
+        first = ((const A*)panel)[at];
+    }
+    __device__ inline u32 word(int k) const { return word_of(first, k); }
+};
+template <typename A, typename B> struct Two {
+    A first;
+    B second;
+    static const int OWN = sizeof(A) / 4, WORDS = OWN + sizeof(B) / 4;
+    __device__ inline void load(const u8* panel, const u8* beside, i64 at)
+    {
+        first = ((const A*)panel)[at];
+        second = ((const B*)beside)[at];
+    }
+    __device__ inline u32 word(int k) const
+    {
+        return k < OWN ? word_of(first, k) : word_of(second, k - OWN);
+    }
+};
 
 // Rows from start to stop: nearby the counts of a class are together, `wide` numbers of them.
 template <typename Row, int EACH, bool NEAR>
 __device__ inline void count_rows(
-    const Row* panel, const u8* tags, const u32* order, int start, int stop,
-    const Column* columns, int n_columns, int n_classes, u32* found, int wide, u64* into)
+    const u8* panel, const u8* beside, const u8* tags, const u32* order, int start, int stop,
+    const Column* columns, int n_classes, u32* found, int wide, u64* into)
 {
-    const int WORDS = sizeof(Row) / 4;
+    // One load brings all that is asked of most columns; after the last comes one of no word.
+    const int4* heads = (const int4*)columns;
     int lane = threadIdx.x & 31;
-    for (i64 first = (i64)start + threadIdx.x; first < stop; first += EACH * blockDim.x) {
+    for (int first = start + threadIdx.x; first < stop; first += EACH * blockDim.x) {
         Row row[EACH];
         int tag[EACH];
 #pragma unroll
         for (int k = 0; k < EACH; k++) {
-            i64 at = first + (i64)k * blockDim.x;
+            int at = first + k * blockDim.x;
             tag[k] = at < stop ? tags[at] : 255;
-            if (tag[k] < n_classes) row[k] = panel[order ? order[at] : at];
+            if (tag[k] < n_classes) row[k].load(panel, beside, order ? order[at] : at);
         }
+        int4 head = heads[0];
         int c = 0;
 #pragma unroll
-        for (int word = 0; word < WORDS; word++)
-            for (; c < n_columns && columns[c].word == word; c++) {
-                int bytes = columns[c].bytes;
-                u32* here = found + columns[c].base + (lane & columns[c].copies) * columns[c].apart;
+        for (int word = 0; word < Row::WORDS; word++)
+            while (head.x == word) {
+                int bytes = head.y, copies = head.w;
+                u32* here = found + head.z;
+                if (copies) here += (lane & copies) * columns[c].apart;
+                head = heads[2 * (c + 1)];
 #pragma unroll
                 for (int k = 0; k < EACH; k++) {
                     if (tag[k] >= n_classes) continue;
-                    int code = (int)__byte_perm(word_of(row[k], word), 0, bytes);
+                    int code = (int)__byte_perm(row[k].word(word), 0, bytes);
                     if (NEAR) atomicAdd(here + tag[k] * wide + code, 1u);
                     else
                         atomicAdd(into + (i64)(columns[c].out + code) * n_classes + tag[k], (u64)1);
                 }
+                c++;
             }
     }
 }
@@ -145,26 +174,29 @@ __device__ inline void count_rows(
 // Each block takes an item: a slot, and rows from start to stop. Few rows are counted far away.
 template <typename Row, int EACH>
 __device__ inline void tally(
-    const Row* panel, const u8* tags, const u32* order, const int* items,
+    const u8* panel, const u8* beside, const u8* tags, const u32* order, const int* items,
     const Column* columns, int n_columns, int n_classes, int wide, u64* counts, i64 per_slot)
 {
     DYNAMIC(Column, near_by);
-    u32* found = (u32*)(near_by + n_columns);
+    u32* found = (u32*)(near_by + n_columns + 1);
     int start = items[3 * blockIdx.x + 1], stop = items[3 * blockIdx.x + 2];
     u64* into = counts + items[3 * blockIdx.x] * per_slot;
     int n_words = wide * n_classes;
     bool is_near = n_words > 0 && (i64)(stop - start) * n_columns * 2 > n_words;
-    for (int k = threadIdx.x; k < n_columns; k += blockDim.x) near_by[k] = columns[k];
+    for (int k = threadIdx.x; k <= n_columns; k += blockDim.x) {
+        if (k < n_columns) near_by[k] = columns[k];
+        else near_by[k].word = -1;
+    }
     if (is_near)
         for (int k = threadIdx.x; k < n_words; k += blockDim.x) found[k] = 0;
     __syncthreads();
     if (!is_near) {
-        count_rows<Row, EACH, false>(panel, tags, order, start, stop, near_by, n_columns,
-                                     n_classes, found, wide, into);
+        count_rows<Row, EACH, false>(panel, beside, tags, order, start, stop, near_by, n_classes,
+                                     found, wide, into);
         return;
     }
-    count_rows<Row, EACH, true>(panel, tags, order, start, stop, near_by, n_columns, n_classes,
-                                found, wide, into);
+    count_rows<Row, EACH, true>(panel, beside, tags, order, start, stop, near_by, n_classes, found,
+                                wide, into);
     __syncthreads();
     for (int c = 0; c < n_columns; c++) {
         Column column = near_by[c];
@@ -178,17 +210,19 @@ __device__ inline void tally(
     }
 }
 
-#define TALLY(NAME, ROW, EACH)                                                                   \
-    extern "C" __global__ void __launch_bounds__(640, 3) NAME(                                   \
-        const u8* panel, const u8* tags, const u32* order, const int* items,                     \
+#define TALLY(NAME, EACH, ...)                                                                   \
+    extern "C" __global__ void __launch_bounds__(1024, 2) NAME(                                  \
+        const u8* panel, const u8* beside, const u8* tags, const u32* order, const int* items,   \
         const int* columns, int n_columns, int n_classes, int wide, u64* counts, i64 per_slot)   \
     {                                                                                            \
-        tally<ROW, EACH>((const ROW*)panel, tags, order, items, (const Column*)columns,          \
-                         n_columns, n_classes, wide, counts, per_slot);                          \
+        tally<__VA_ARGS__, EACH>(panel, beside, tags, order, items, (const Column*)columns,      \
+                                 n_columns, n_classes, wide, counts, per_slot);                  \
     }
-TALLY(tally_4, u32, 4)
-TALLY(tally_8, uint2, 4)
-TALLY(tally_16, uint4, 2)
+TALLY(tally_4, 4, One<u32>)
+TALLY(tally_8, 2, One<uint2>)
+TALLY(tally_16, 2, One<uint4>)
+TALLY(tally_16_4, 2, Two<uint4, u32>)
+TALLY(tally_16_8, 2, Two<uint4, uint2>)
 
 // --- values of any type -------------------------------------------------------------------------
 
@@ -280,8 +314,9 @@ extern "C" __global__ void encode(
     }
 }
 
-// The same for floats of one type without codes of their own, of which each column has 2^steps
-// bounds, the last of them infinite: four columns at once, so that none waits for the other.
+// The same for floats of one type without codes of their own: four columns at once, so that none
+// waits for the other. The bounds of each column are a tree of `steps` levels, one after the other,
+// the root at place 1: the first levels lie in different banks, whoever goes where.
 template <typename T>
 __device__ inline void encode_floats(
     u8* panel, int width, i64 n_rows, const Source* told, int n_sources, const T* bounds, int steps)
@@ -301,21 +336,22 @@ __device__ inline void encode_floats(
             int at[EACH];
 #pragma unroll
             for (int k = 0; k < EACH; k++) {
-                at[k] = 0;
+                at[k] = 1;
                 if (c + k < n_sources)
                     value[k] = ((const T*)columns[c + k].values)[row * columns[c + k].step];
             }
-            for (int half = 1 << steps >> 1; half > 0; half >>= 1) {
+            const T* tree = held + (c << steps);
+            for (int level = 0; level < steps; level++) {
 #pragma unroll
                 for (int k = 0; k < EACH; k++)
-                    if (c + k < n_sources && held[((c + k) << steps) + at[k] + half - 1] < value[k])
-                        at[k] += half;
+                    if (c + k < n_sources)
+                        at[k] = 2 * at[k] + (tree[(k << steps) + at[k]] < value[k] ? 1 : 0);
             }
 #pragma unroll
             for (int k = 0; k < EACH; k++) {
                 if (c + k >= n_sources) continue;
                 bool is_missing = value[k] != value[k];
-                u64 code = is_missing ? (u64)columns[c + k].missing : (u64)at[k];
+                u64 code = is_missing ? (u64)columns[c + k].missing : (u64)(at[k] - (1 << steps));
                 int shift = (int)columns[c + k].shift;
                 if (shift < 64) low |= code << shift;
                 else high |= code << (shift - 64);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,8 +70,7 @@ class Twin:
     def tally(
         self,
         chunk: Chunk,
-        panel: int,
-        columns: Sequence[Target],
+        columns: Mapping[int, Sequence[Target]],
         items: NDArray[np.int32],
         order: Order,
         n_classes: int,
@@ -81,7 +80,7 @@ class Twin:
             tags = order.tags[start:stop]
             rows = np.arange(start, stop) if order.rows is None else order.rows[start:stop]
             rows, tags = rows[tags < n_classes], tags[tags < n_classes].astype(np.int64)
-            for each in columns:
+            for panel, each in ((panel, each) for panel, own in columns.items() for each in own):
                 codes = _codes(chunk, panel, each.byte, each.width)[rows].astype(np.int64)
                 found = np.bincount(codes * n_classes + tags, minlength=each.size * n_classes)
                 into = counts[slot, each.out : each.out + each.size]

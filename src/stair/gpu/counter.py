@@ -19,6 +19,9 @@ from stair.gpu.device import Chunk, Order, Target, Tree
 from stair.rules.columns import Column
 from stair.rules.objective import Counts
 
+# A block of threads writes all of its counts in the end, so that it takes as many rows as can be:
+# there are so many times fewer blocks than where they write nothing.
+PIECES: Final = 4
 LEAST_ROWS: Final = 1 << 14  # that a block of threads counts at once, if there are so many
 
 
@@ -49,7 +52,7 @@ class DeviceCounter:
         tree = None if paths.column[0] < 0 else Tree.of(paths, layout)
         for chunk in self.codes.chunks():
             order, sizes = self._ordered(chunk, tree)
-            items = items_of(sizes, device.blocks)
+            items = items_of(sizes, max(1, device.blocks // PIECES))
             if not len(items):
                 continue
             device.tally(chunk, targets, items, order, self._n_classes, counts)

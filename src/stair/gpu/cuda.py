@@ -319,7 +319,7 @@ class Cupy(Launches):
             name.decode() if isinstance(name, bytes) else str(name), cupy, kernel,
             lambda array: int(array.data.ptr),
             room=int(cupy.cuda.runtime.memGetInfo()[0]), near=near - 1024,
-            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512, counting=1024,
+            blocks=BLOCKS_EACH * int(about["multiProcessorCount"]), threads=512, counting=640,
         )  # fmt: skip
 
     def taken(self, data: object) -> Foreign | None:

@@ -211,7 +211,7 @@ __device__ inline void tally(
 }
 
 #define TALLY(NAME, EACH, ...)                                                                   \
-    extern "C" __global__ void __launch_bounds__(1024, 2) NAME(                                  \
+    extern "C" __global__ void __launch_bounds__(640, 2) NAME(                                  \
         const u8* panel, const u8* beside, const u8* tags, const u32* order, const int* items,   \
         const int* columns, int n_columns, int n_classes, int wide, u64* counts, i64 per_slot)   \
     {                                                                                            \
@@ -219,10 +219,10 @@ __device__ inline void tally(
                                  n_columns, n_classes, wide, counts, per_slot);                  \
     }
 TALLY(tally_4, 4, One<u32>)
-TALLY(tally_8, 2, One<uint2>)
-TALLY(tally_16, 2, One<uint4>)
-TALLY(tally_16_4, 2, Two<uint4, u32>)
-TALLY(tally_16_8, 2, Two<uint4, uint2>)
+TALLY(tally_8, 4, One<uint2>)
+TALLY(tally_16, 4, One<uint4>)
+TALLY(tally_16_4, 4, Two<uint4, u32>)
+TALLY(tally_16_8, 4, Two<uint4, uint2>)
 
 // --- values of any type -------------------------------------------------------------------------
 

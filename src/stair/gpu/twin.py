@@ -27,7 +27,7 @@ class Twin:
     name = "numpy"
     xp: Foreign = np
 
-    blocks = 8
+    blocks = 12
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.room = room

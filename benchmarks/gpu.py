@@ -37,7 +37,7 @@ N_COLUMNS = 10
 FLOOR = 0.999
 SIZES = (10**6, 10**7, 10**8, 10**9)
 # Sizes of random tables, and how many there are of each.
-OF_TABLES = ((1, 4), (30, 20), (1000, 40), (30_000, 30), (10**6, 6), (10**7, 1), (12_000_000, 1))
+OF_TABLES = ((1, 4), (30, 26), (1000, 50), (30_000, 30), (10**6, 6), (10**7, 1), (12_000_000, 1))
 MARGIN = 20  # seconds that are left for whatever comes after
 
 

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contenders import LIGHTGBM, SKLEARN
+from benchmarks.gpu_page import render as on_gpu
 from benchmarks.report import render
 
 ROOT = Path(__file__).resolve().parents[1]
 FIT = Path("benchmarks/results/fit.json")
 Q1 = Path("experiments/results/q1.csv")
 REVIEW = Path("benchmarks/results/review.csv")
+GPU = Path("benchmarks/results/gpu.json")
 IN_TOOLS = Path("benchmarks/results/tools.json")
 LIMITED_API = Path("benchmarks/results/limited_api.json")
 SIZES = Path("benchmarks/results/sizes.json")
@@ -271,6 +273,8 @@ def documents(root: Path) -> Iterator[tuple[Path, str]]:
     exports = root / "docs" / "exports.md"
     text = exports.read_text(encoding="utf-8")
     yield exports, replaced(text, "tools", in_tools(root / IN_TOOLS))
+    scale, gpu = root / "docs" / "scale.md", json.loads((root / GPU).read_text(encoding="utf-8"))
+    yield scale, replaced(scale.read_text(encoding="utf-8"), "gpu", on_gpu(gpu))
     about = root / "docs" / "review.md"
     yield about, replaced(about.read_text(encoding="utf-8"), "review", large_reviews(root / REVIEW))
 

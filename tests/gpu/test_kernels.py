@@ -13,7 +13,7 @@ from stair.engines.counting import Block, Paths, code_type, count_block, no_coun
 from stair.gpu.codes import Codes, Division
 from stair.gpu.counter import DeviceCounter
 from stair.gpu.cuda import Launches
-from stair.gpu.device import REAL, UNSIGNED, WHOLE, Device, Feed
+from stair.gpu.device import REAL, UNSIGNED, WHOLE, Device, Feed, Lookup
 from stair.gpu.panels import NO_LABEL, Layout, Place
 from stair.gpu.twin import Twin
 from stair.rules.columns import Binned, Numbers
@@ -171,6 +171,39 @@ def test_what_a_column_holds_is_found_alike(by_threads: ByThreads, seed: int, dt
     assert n_others == n_same
     if n_others <= room:
         assert sorted(others[:n_others].tolist()) == sorted(same[:n_others].tolist())
+
+
+@settings(
+    max_examples=examples(60), deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(st.integers(0, 2**32), st.sampled_from([1, 64, 130, 400]), st.integers(0, 5))
+def test_rules_that_cover_a_row_are_found_alike(
+    by_threads: ByThreads, seed: int, n_rules: int, n_lookups: int
+) -> None:
+    """Any number of rules, in words of 64; from any row on; and the first of them."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_words = int(rng.integers(1, 300)), -(-n_rules // 64)
+    everything = np.full(n_words, 2**64 - 1, dtype=np.uint64)
+    everything[-1] >>= np.uint64(64 * n_words - n_rules)
+    lookups = []
+    for _ in range(n_lookups):
+        dtype = str(rng.choice(["f4", "f8", "i8", "u8", "?"]))
+        order = {"f4": REAL, "f8": REAL, "u8": UNSIGNED}.get(dtype, WHOLE)
+        type_ = {REAL: np.float64, UNSIGNED: np.uint64, WHOLE: np.int64}[order]
+        values = rng.integers(0, 9, n_rows).astype(dtype)
+        if order == REAL:
+            values[rng.random(n_rows) < 0.2] = np.nan
+        bounds = np.unique(rng.integers(0, 9, rng.integers(1, 6))).astype(type_)
+        shape = (len(bounds) + 2, n_words)
+        table = rng.integers(0, 2**64 - 1, shape, dtype=np.uint64)
+        lookups.append(Lookup(values, order, bounds, len(bounds) + 1, table))
+    start = int(rng.integers(0, n_rows))
+    mine, its = (
+        device.match(lookups, everything, start, n_rows - start) for device in (Twin(), by_threads)
+    )
+    assert np.array_equal(mine[0], its[0])
+    assert np.array_equal(mine[1], its[1])
 
 
 def test_columns_whose_counts_have_no_room_nearby_are_counted_apart(by_threads: ByThreads) -> None:

@@ -25,7 +25,7 @@ from stair.rules.rule_set import Rule
 from stair.rules.schema import Field, Schema
 from stair.scale.census import Census, read_column
 from stair.scale.draw import Sample
-from stair.scale.on_gpu import feed_of_labels, order_of
+from stair.scale.on_gpu import feed_of_labels, order_of, profile_there
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, Words, from_loaded
 
@@ -38,8 +38,14 @@ class TableThere:
 
     device: Device
     columns: dict[str, Foreign]
-    profiles: dict[str, Profile]
+    profiles: dict[str, Profile]  # as far as somebody has asked
     n_rows: int
+
+    def profile(self, name: str) -> Profile:
+        """What a column holds."""
+        if name not in self.profiles:
+            self.profiles[name] = profile_there(self.device, self.columns[name])
+        return self.profiles[name]
 
     def lookups(
         self, rules: Sequence[Conjunction], schema: Schema
@@ -48,12 +54,12 @@ class TableThere:
         places: dict[str, tuple[Foreign, Array | None]] = {}
         columns: dict[str, Array | Repeated] = {}
         for each in _used(rules, schema):
-            profile = self.profiles[each.source]
             values = self.columns[each.source]
-            if each.kind == "number" and profile.kind == "number" and _is_real(profile):
+            is_float = np.dtype(values.dtype).kind == "f"
+            if each.kind == "number" and (is_float or _is_real(self.profile(each.source))):
                 places[each.name], columns[each.name] = (values, None), np.zeros(0)
                 continue
-            known = _all_values(profile)
+            known = _all_values(self.profile(each.source))
             if known is None:
                 return None
             read = read_column(each, known)
@@ -82,7 +88,7 @@ def _used(rules: Sequence[Conjunction], schema: Schema) -> list[Field]:
 
 def _is_real(profile: Profile) -> bool:
     """Whether its values are compared as doubles."""
-    return not profile.sketch.in_steps
+    return profile.kind in ("number", "") and not profile.sketch.in_steps
 
 
 def _all_values(profile: Profile) -> Raw | None:
@@ -126,7 +132,7 @@ def take_census(asked: Census, table: TableThere, columns: Sequence[str]) -> Cen
     found.fractions |= {
         each.name
         for each in _used(asked.rules, asked.schema)
-        if each.type == "whole" and not table.profiles[each.source].sketch.whole
+        if each.type == "whole" and not table.profile(each.source).sketch.whole
     }
     device, n_classes = table.device, asked.n_classes
     for part in _parts(asked, table, looked):
@@ -215,9 +221,9 @@ def _drawn(
     numbers = np.concatenate(chosen)
     batch = Batch({name: _some(table, name, numbers) for name in columns})
     kinds = {
-        name: (table.profiles[name].kind, "")
+        name: (table.profile(name).kind, "")
         for name in columns
-        if table.profiles[name].n_missing < table.n_rows
+        if table.profile(name).n_missing < table.n_rows
     }
     sample.fill(batch, np.concatenate(keys), np.concatenate(strata), kinds)
     return sample

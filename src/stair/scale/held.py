@@ -20,7 +20,6 @@ from stair.progress import Progress, Words
 from stair.scale.census import Census
 from stair.scale.census_on_gpu import TableThere, take_census
 from stair.scale.draw import Look
-from stair.scale.on_gpu import profile_there
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch, Raw, from_loaded
 from stair.scale.raw import Words as RawWords
@@ -56,22 +55,19 @@ class Held:
         is_there = not self.here or all(name in self.there for name in columns)
         if isinstance(asked, Census) and is_there:
             self.say(what)
-            census = take_census(asked, self.table_there(columns), columns)
+            census = take_census(asked, self.table_there, columns)
             if census is not None:
                 return cast(G, census)
         if isinstance(asked, Look) and asked.label in self.there:
-            there = self.table_there([asked.label])
-            return cast(G, Look(asked.label, there.profiles[asked.label]))
+            return cast(G, Look(asked.label, self.table_there.profile(asked.label)))
         found = asked.fresh()
         for first, batch in self.batches(columns, what):
             found.add(batch, first)
         return found
 
-    def table_there(self, names: Sequence[str]) -> TableThere:
-        """Columns that are on the device, with what they hold."""
-        for name in names:
-            if name not in self.profiles:
-                self.profiles[name] = profile_there(self.device, self.there[name])
+    @property
+    def table_there(self) -> TableThere:
+        """The columns that are on the device."""
         return TableThere(self.device, self.there, self.profiles, self.n_rows)
 
     def batches(self, names: Sequence[str], what: str) -> Iterator[tuple[int, Batch]]:

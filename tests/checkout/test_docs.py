@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from benchmarks.readme import FIT, LIMITED_API, OF_PEERS, PEERS, Q1, SIZES, lengths, replaced
+from benchmarks.readme import FIT, GPU, LIMITED_API, OF_PEERS, PEERS, Q1, SIZES, lengths, replaced
 from benchmarks.readme import main as bring_up_to_date
 from docs.blocks import DOCUMENTS, BlockError, blocks, run
 from docs.reference import GROUPS
@@ -100,8 +100,11 @@ def test_the_tables_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_committed_lengths_become_tables(tmp_path: Path) -> None:
-    documents = ("README.md", "docs/benchmarks.md", "docs/exports.md", "docs/review.md")
-    for name in (*documents, *map(str, (FIT, LIMITED_API, SIZES))):
+    documents = (
+        "README.md",
+        *(f"docs/{n}.md" for n in ("benchmarks", "exports", "review", "scale")),
+    )
+    for name in (*documents, *map(str, (FIT, GPU, LIMITED_API, SIZES))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     path = tmp_path / Q1

@@ -199,7 +199,18 @@ def test_several_kinds_keep_their_rules_and_get_others() -> None:
 
     learned = stair.summarize(table(0), "kind", negative="fine", min_score=0.9, validate=0)
     book = marked(from_json(learned.to_json()), [], status="accepted")
+    # Of several kinds nothing was known of what all rules explained, and the score of the accepted
+    # ones was their accuracy: they "alone have F1 0.984; all rules have 0.952".
+    now = stair.check(book, table(60), "kind")
+    assert now.explains_less and now.has_decayed
+    assert not stair.check(book, table(0), "kind").explains_less
+    other = table(0)
+    other["kind"] = np.where(other["c"] > 0.95, "prank", other["kind"])
+    n_pranks = int((other["kind"] == "prank").sum())
+    (note,) = stair.check(book, other, "kind").notes
+    assert "labels that the rules do not know" in note and note.endswith(f"prank ({n_pranks})")
     found = stair.update(book, table(60), "kind", validate=0)
+    assert found.score_before < 0.9 <= found.summary.score
     (new,) = [found.summary.rules[k - 1] for k in found.added]
     assert (new.features, new.label) == (("c",), "abuse")
     assert found.floor_reached

@@ -173,6 +173,7 @@ def _holding(summary: Findings) -> dict[str, object]:
             {"label": kind.label, "rows": kind.rows, "score": kind.score, "reached": kind.reached}
             for kind in summary.kinds
         ]
+        found["outliers_without_rule"] = summary.unexplained
     if summary.further is not None:
         found["next_rule"] = {
             "words": str(summary.further.rule),

@@ -137,6 +137,7 @@ def check(
     notes = [*book.notes]
     for number, source in enumerate(sources, start=1):
         notes += count_source(tally, source, where, say, f"{number}" if is_many else "")
+    notes += tally.notes
     return _check_up(book, tally, labels or "", notes, on or dt.date.today())
 
 
@@ -205,8 +206,15 @@ def _explained(counted: Counted) -> Share:
 
 def _explained_then(book: Rulebook) -> Share | None:
     """The same when the rules were learned, as far as the file says it."""
-    recall, totals = book.facts.get("recall"), book.kept.totals
-    if not isinstance(recall, int | float) or book.rules.positive is None:
+    facts, rules, totals = book.facts, book.rules, book.kept.totals
+    if facts.get("kinds"):
+        rows = round(sum(totals) - totals[rules.classes.index(rules.default)])
+        without = facts.get("outliers_without_rule")
+        if not isinstance(without, int) or not 0 <= without <= rows:
+            return None  # as in files of an older stair
+        return Share(rows - without, rows)
+    recall = facts.get("recall")
+    if not isinstance(recall, int | float) or rules.positive is None:
         return None
-    rows = round(totals[book.rules.classes.index(book.rules.positive)])
+    rows = round(totals[rules.classes.index(rules.positive)])
     return Share(round(recall * rows), rows) if 0 <= recall <= 1 else None

@@ -15,7 +15,7 @@ from stair.data.conversion import TIME_PARTS, as_times
 from stair.data.frame import Array
 from stair.data.source import Source
 from stair.engines.large import LargeEngine
-from stair.errors import StairError, folded, no_such_column, option
+from stair.errors import StairError, folded, no_such_column, option, spoken
 from stair.intake import Columns, read_table
 from stair.progress import Progress
 from stair.rules.counted import Counted, count
@@ -87,6 +87,7 @@ class Tally:
     found: dict[str, Counted] = field(default_factory=dict)  # by period
     unseen: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
+    strange: Counter[str] = field(default_factory=Counter)  # labels that the rules do not know
     names: list[str] = field(default_factory=list)  # of the tables
     asked: list[int] = field(default_factory=list)  # the rules (from 0) that can be asked
     missing: dict[int, tuple[str, ...]] = field(default_factory=dict)  # what others speak of
@@ -128,7 +129,7 @@ class Tally:
         self.names.append(name)
 
     def fresh(self) -> Tally:
-        return replace(self, found={}, unseen=Counter(), unread=Counter())
+        return replace(self, found={}, unseen=Counter(), unread=Counter(), strange=Counter())
 
     def add(self, batch: Batch, first: int = 0) -> None:
         del first
@@ -151,6 +152,9 @@ class Tally:
         codes = np.full(frame.n_rows, self.rules.classes.index(self.rules.default), dtype=np.int32)
         if name is not None:
             codes = self.labels.codes(frame.columns[name], self.rules)
+            strange = codes >= len(self.rules.classes)
+            if strange.any():
+                self.strange.update(map(str, frame.columns[name][strange].tolist()))
         if self.time is None:
             self._count(period, count(self.rules, values, codes))
             return
@@ -168,6 +172,18 @@ class Tally:
             self._count(period, counted)
         self.unseen.update(other.unseen)
         self.unread.update(other.unread)
+        self.strange.update(other.strange)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the labels."""
+        if not self.strange:
+            return []
+        most = ", ".join(f"{spoken(label)} ({n:,})" for label, n in self.strange.most_common(5))
+        more = len(self.strange) - 5
+        return [f'"{self.labels.name}" has labels that the rules do not know; these rows '
+                f"count as outliers of another kind: {most}"
+                + (f" and {more:,} more" if more > 0 else "")]  # fmt: skip
 
 
 def periods_of(column: Array, name: str, every: Every) -> NDArray[np.str_]:

@@ -19,6 +19,7 @@ from stair.errors import StairError, check_count, no_such_column, option
 from stair.export.json import Rulebook, facts_of, load, to_json
 from stair.intake import Columns, Intake, Statement, read_table, take_in
 from stair.learn.addition import Addition
+from stair.learn.kinds import kinds_of
 from stair.learn.learner import Learner, check_rules
 from stair.learn.method import Certificate, Method
 from stair.learn.methods import METHODS, method_of, settings_of
@@ -28,7 +29,7 @@ from stair.operation.counting import Labels
 from stair.operation.standing import Standing
 from stair.operation.update_words import to_text
 from stair.progress import listener
-from stair.rules.counted import count
+from stair.rules.counted import Counted, count
 from stair.rules.document import new_records
 from stair.rules.record import Evidence, Record
 from stair.rules.routing import NO_ROUTING
@@ -157,6 +158,13 @@ def update(
     return found
 
 
+def _score_of(counted: Counted, negative: int | None, floor: float) -> float:
+    """As that of a summary: of several kinds of outlier that of the kind that does worst."""
+    if negative is None:
+        return counted.score
+    return min(kind.score for kind in kinds_of(counted, negative, floor))
+
+
 def _several(given: object) -> tuple[object, ...] | None:
     if given is None:
         return None
@@ -236,7 +244,7 @@ def _updated(
         book=new if has_other_rules else book,
         check=stands,
         summary=summary,
-        score_before=alone.score,
+        score_before=_score_of(alone, given.verdict.negative, summary.min_score),
         added=tuple(range(first + 1, len(summary.rules) + 1)),
         again=again,
         gone=gone,

@@ -107,7 +107,7 @@ def test_the_oldest_versions_are_those_that_are_promised() -> None:
         if name in ("pyspark", "cupy-cuda13x"):  # their tests need a Java, and a GPU, of their own
             continue
         assert locked[name] == bound or locked[name].startswith(f"{bound}."), name
-    of_their_time = {"click", "pyparsing", "pytest"}
+    of_their_time = {"check-jsonschema", "click", "pyparsing", "pytest"}
     assert set(locked) - of_their_time <= set(_bounds()), "what is locked is asked for"
 
 

@@ -228,8 +228,11 @@ def _duckdb_loaders(
 
 
 def arrow_reader(found: Foreign, at_once: int) -> Foreign:
-    """The record batches of a query, under its new name or its old one."""
-    return (getattr(found, "to_arrow_reader", None) or found.fetch_record_batch)(at_once)
+    """The record batches of a query, under its new name or an old one: that of a connection, or
+    that of a relation."""
+    names = ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader")
+    reader = next(each for each in (getattr(found, name, None) for name in names) if each)
+    return reader(at_once)
 
 
 def _exact_sql(declared: str) -> str:

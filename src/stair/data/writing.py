@@ -360,7 +360,8 @@ def _write_parquet(path: Source, table: dict[str, Array]) -> None:
             )
             place = str(beside).replace("'", "''")
             try:
-                con.execute(f"COPY (SELECT {select} FROM t) TO '{place}' (FORMAT parquet)")
+                form = "FORMAT parquet, USE_TMP_FILE false"  # this is one, and one more was left
+                con.execute(f"COPY (SELECT {select} FROM t) TO '{place}' ({form})")
             except duckdb.Error as error:
                 raise StairError(f'cannot write "{path}": {reason(error)}.') from error
             with beside.open("rb+") as file:

@@ -180,7 +180,8 @@ def duck(tmp_path: Path) -> Path:
     with duckdb.connect(str(path)) as con:
         con.execute("""CREATE TABLE "pay ""ments" AS SELECT * FROM (VALUES
             (1, 1.5::DECIMAL(9,2), 'x', true, DATE '2020-01-01', 2::HUGEINT, INTERVAL 90 SECONDS,
-             TIMESTAMPTZ '2020-01-01 12:00:00+02', [1, 2], TIMESTAMP_NS '2020-01-01 00:00:00.000001'),
+             TIMESTAMPTZ '2020-01-01 12:00:00+02', [1, 2],
+             TIMESTAMP_NS '2020-01-01 00:00:00.000001'),
             (2, NULL, NULL, NULL, DATE 'infinity', NULL, NULL, NULL, NULL, NULL))
             AS t(id, "the ""amount", c, b, d, h, i, z, l, ns)""")
     return path

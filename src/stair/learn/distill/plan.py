@@ -186,8 +186,9 @@ def _wished_set(
     first_candidates(cover, pool)
     # A rule that covers more outliers than may be alerts is none, however long one looks for it.
     few = {min(usual, max(alerts_within(problem), problem.min_outliers)), problem.min_outliers}
+    filled: list[Candidate] = []  # what keeps to the ceilings, whatever else it misses
     for turn, cover.least in enumerate(sorted(few, reverse=True), start=1):
-        fill(cover, random, pool, plan.tries, partial(pace.is_over, 0.15 * turn))
+        filled = fill(cover, random, pool, plan.tries, partial(pace.is_over, 0.15 * turn)) or filled
         if wants_most and problem.most_length is not None:
             for leaves in grown:
                 _remember(cover, leaves, pool)
@@ -211,7 +212,9 @@ def _wished_set(
         bound, is_enough = 0, cover.is_enough()
     elif not is_enough:
         cover.problem, soft = without_soft(problem)
-        explain_most(cover, random, pool, pace, clock, plan.entries, 0.6, soft)
+        if not cover.is_enough():
+            cover.become(filled)
+        explain_most(cover, random, pool, pace, clock, plan.entries, 0.9, soft)
         bound = n_candidates = 0
         cover.problem = problem
         if cover.is_enough():  # nothing has to give way after all

@@ -181,7 +181,12 @@ def fill(
     if is_scarce:
         cover.charge_inliers(found_at)
     cover.become(best[2])
-    return best[2]
+    if not best[2]:  # no box that is worth most is within the ceilings; smaller ones may be
+        for rule in sorted(pool.rules, key=lambda each: -each.hits):
+            cover.add(rule)
+            if not cover.is_within():
+                cover.remove(rule)
+    return list(cover.rules)
 
 
 def fit_in(cover: Cover) -> None:
@@ -220,6 +225,8 @@ def shorten(
 ) -> tuple[int, int]:  # fmt: skip
     """Shorter sets that are all that is wished, and the bound that no choice beats."""
     bound = n_candidates = 0
+    if pace.is_over(until) and cover.is_enough():  # however little is left: no more than is wished
+        shrink(cover, lambda _: None)
     for turn in range(1, rounds + 1):
         if turn == rounds:
             cover.least = cover.problem.min_outliers

@@ -4,15 +4,18 @@
 
 Beside the rules of skope-rules, as imodels has them: its setting is the precision of each rule, and
 of its rules, in their order, the first are taken until the wish is had, or the budget is spent.
-RIPPER has no setting for any of this.
+RIPPER, as wittgenstein has it, has a setting for the number of conditions and none for precision or
+alerts: what its rules of that length come to is in the table where they keep to the budget.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
 import warnings
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +33,9 @@ RECALL: Final = 0.5
 ALERTS: Final = (0.005, 0.01, 0.02, 0.05)
 LENGTH: Final = 10
 NEIGHBORS: Final = 80
+# A peer that is not done by then is left out.
+MOST_SECONDS: Final = 600
+PACKAGES: Final = ("stair", "imodels", "scikit-learn", "wittgenstein")
 
 
 def ours(X: NDArray[np.float64], y: NDArray[np.int64], effort: Any) -> dict[str, Any]:
@@ -48,15 +54,15 @@ def ours(X: NDArray[np.float64], y: NDArray[np.int64], effort: Any) -> dict[str,
 
     return {
         "precision": {str(p): fit(min_precision=p, min_recall=RECALL) for p in PRECISIONS},
-        "alerts": {
-            str(a): fit(max_alerts=a, max_total_length=LENGTH, min_precision=0.0) for a in ALERTS
-        },
+        "alerts": {str(a): fit(max_alerts=a, max_total_length=LENGTH) for a in ALERTS},
     }
 
 
 def skope(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, Any]:
     """The same by imodels' skope-rules, where its setting says something."""
     from imodels import SkopeRulesClassifier
+
+    warnings.simplefilter("ignore")
 
     frame_names = [f"x{j}" for j in range(X.shape[1])]
 
@@ -95,6 +101,36 @@ def skope(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, Any]:
     return found
 
 
+def in_time(
+    peer: Callable[..., dict[str, Any]], X: NDArray[np.float64], y: NDArray[np.int64]
+) -> dict[str, Any]:
+    """What a peer comes to, in a process of its own that may take so long."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        try:
+            return pool.apply_async(peer, (X, y)).get(MOST_SECONDS)
+        except multiprocessing.TimeoutError:
+            return {"error": f"not done within {MOST_SECONDS} s"}
+        except Exception as error:  # a peer that fails is told of, and the others go on
+            return {"error": str(error)[:200]}
+
+
+def ripper(X: NDArray[np.float64], y: NDArray[np.int64]) -> dict[str, Any]:
+    """RIPPER with as many conditions as are allowed: how much it explains with how many alerts."""
+    import pandas as pd
+    import wittgenstein
+
+    warnings.simplefilter("ignore")
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    model = wittgenstein.RIPPER(random_state=0, max_total_conds=LENGTH)
+    model.fit(frame, y=y, pos_class=1)
+    alerts = np.asarray(model.predict(frame)).astype(bool)
+    rules = [{condition.feature for condition in rule.conds} for rule in model.ruleset_]
+    return {
+        "length": sum(map(len, rules)), "rules": len(rules), "alerts": float(alerts.mean()),
+        "recall": float(alerts[y == 1].mean()),
+    }  # fmt: skip
+
+
 def _covered(text: str, X: NDArray[np.float64]) -> tuple[NDArray[np.bool_], int]:
     """The rows of a rule such as "x1 > 0.5 and x3 <= 2", and how many attributes it has."""
     rows, used = np.ones(len(X), dtype=np.bool_), set()
@@ -113,10 +149,14 @@ def table(record: dict[str, Any]) -> str:
         "| data | method | " + " | ".join(f"{p:.0%}" for p in PRECISIONS) + " |",
         "|---|---|" + "--:|" * len(PRECISIONS),
     ]
-    sets = record["sets"]
+    methods = ("distilled", "skope-rules", "RIPPER")
+    sets = {name: of for name, of in record["sets"].items() if set(of) == set(methods)}
     for name, of in sets.items():
-        for method, found in of.items():
-            cells = [_length(found["precision"][str(p)]) for p in PRECISIONS]
+        for method in methods[:2]:
+            found = of[method]
+            cells = ["–"] * len(PRECISIONS)
+            if "error" not in found:
+                cells = [_length(found["precision"][str(p)]) for p in PRECISIONS]
             lines.append(f"| {name} | {method} | " + " | ".join(cells) + " |")
     lines += [
         f"\nOf outliers explained within a budget of alerts, at a total length of {LENGTH}:\n",
@@ -124,8 +164,15 @@ def table(record: dict[str, Any]) -> str:
         "|---|---|" + "--:|" * len(ALERTS),
     ]
     for name, of in sets.items():
-        for method, found in of.items():
-            cells = [f"{found['alerts'][str(a)]['recall']:.0%}" for a in ALERTS]
+        for method in methods:
+            found = of[method]
+            if "error" in found:
+                cells = ["–"] * len(ALERTS)
+            elif method == "RIPPER":
+                kept = [found["alerts"] <= a for a in ALERTS]
+                cells = [f"{found['recall']:.0%}" if is_kept else "–" for is_kept in kept]
+            else:
+                cells = [f"{found['alerts'][str(a)]['recall']:.0%}" for a in ALERTS]
             lines.append(f"| {name} | {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -154,10 +201,13 @@ def main() -> None:
         if "distilled" not in done:
             done["distilled"] = ours(data.X, y, given.effort)
         if "skope-rules" not in done:
-            done["skope-rules"] = skope(data.X, y)
+            done["skope-rules"] = in_time(skope, data.X, y)
+        if "RIPPER" not in done:
+            done["RIPPER"] = in_time(ripper, data.X, y)
         print(f"stair: {name} is done", file=sys.stderr)
+        record["sets"] = {each: record["sets"][each] for each in known if each in record["sets"]}
         record["effort"], record["neighbors"] = given.effort, NEIGHBORS
-        record["versions"] = {each: version(each) for each in ("stair", "imodels", "scikit-learn")}
+        record["versions"] = {each: version(each) for each in PACKAGES}
         atomic_write(path, json.dumps(record, indent=1) + "\n")
         atomic_write(RESULTS / "wishes.md", table(record))
     print(table(record))

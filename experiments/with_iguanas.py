@@ -3,21 +3,25 @@
     python -m experiments.with_iguanas --install .venv-iguanas
     python -m experiments.with_iguanas --python .venv-iguanas/bin/python --sets Pima PageBlock
 
-LOF labels; of all settings the rules that are shortest together and above the floor.
+LOF labels; of all settings that are tried the rules that are shortest together and above the floor.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
+import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 
 from experiments.datasets import load, lof_labels, names
@@ -28,10 +32,33 @@ WORKER: Final = Path(__file__).parent / "iguanas_fit.py"
 IGUANAS: Final = "iguanas==1.5.0"
 FLOOR: Final = 0.8
 NEIGHBORS: Final = 80
-SETTINGS: Final[dict[str, list[Any]]] = {
-    "depth": [2, 3, 4, 5], "trees": [20], "weights": [[1.0, 10.0]], "max_rules": [30],
-    "precision": [0.6, 0.9], "max_corr": [0.9], "min_improvement": [0.001],
-}  # fmt: skip
+Setting: TypeAlias = dict[str, Any]
+# How rules are made: of deep trees or flat ones, few or many; all leaves that speak for an outlier
+# or one of each tree; and how much more an outlier weighs, as powers of how many more inliers there
+# are. Last as its own benchmark had it, with weights that follow a column.
+EIGHT: Final = [k / 7 for k in range(8)]
+TREES: Final[tuple[Setting, ...]] = (
+    *(
+        {"depth": depth, "trees": trees, "powers": powers, "steered": steered, "leaves": leaves}
+        for depth in (1, 2, 3, 4)
+        for trees, powers, steered, leaves in (
+            (50, [0.0], 0, "max_gain"),
+            (50, [0.0], 0, "all_positive"),
+            (25, EIGHT, 0, "max_gain"),
+            (25, EIGHT, 6, "max_gain"),
+        )
+    ),
+)
+# And which of them are taken.
+CHOICES: Final[tuple[Setting, ...]] = tuple(
+    {"precision": precision, "recall": recall, "longest": 4, "top": 300, "max_corr": most,
+     "max_rules": 40, "budget": None, "floor": FLOOR, "beam": 8}
+    for precision in (0.6, 0.8, 0.9)
+    for recall in (0.0, 0.05)
+    for most in (0.9, 0.99)
+)  # fmt: skip
+# Of the settings, in an order drawn by chance, as many are tried as are done by then.
+MOST_SECONDS: Final = 45
 
 
 def install(folder: Path) -> None:
@@ -40,14 +67,29 @@ def install(folder: Path) -> None:
     subprocess.run([folder / "bin" / "python", "-m", "pip", "install", IGUANAS], check=True)
 
 
+class Asked(NamedTuple):
+    """Rows to learn from, their labels, other rows, and what chance is drawn from."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.int64]
+    test: NDArray[np.float64]
+    seed: int
+
+
+def grid(trees: Iterable[Setting], choices: Iterable[Setting]) -> list[Setting]:
+    """Each way to make rules with each way to take some of them."""
+    return [{**made, **taken} for made, taken in itertools.product(trees, choices)]
+
+
 def ask(
-    asked: Mapping[str, tuple[Any, Any, Any]], settings: Mapping[str, list[Any]], python: Path
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Rules by each setting for each part: rows to learn from, their labels, and other rows. What
-    fails is told of, and left out."""
-    given: dict[str, Any] = {"settings": json.dumps(dict(settings)), "seed": 0}
-    for name, (X, y, test) in asked.items():
-        given |= {f"{name}.X": X, f"{name}.y": y, f"{name}.test": test}
+    asked: Mapping[str, Asked], settings: Sequence[Setting], python: Path,
+    seconds: float = math.inf,
+) -> tuple[list[dict[str, Any]], dict[str, str]]:  # fmt: skip
+    """Rules by each setting for each part; no further setting is tried for a part that has taken so
+    many seconds of a processor. What fails is told of, and left out."""
+    given: dict[str, Any] = {"settings": json.dumps(list(settings)), "seconds": seconds}
+    for name, part in asked.items():
+        given |= {f"{name}.{what}": value for what, value in part._asdict().items()}
     with tempfile.TemporaryDirectory() as folder:
         task, answer = Path(folder) / "task.npz", Path(folder) / "answer.json"
         np.savez(task, parts=np.array(list(asked)), **given)
@@ -59,16 +101,16 @@ def ask(
     return [each for each in told["found"] if "error" not in each], told["versions"]
 
 
-def shortest(answers: list[dict[str, Any]], y: Any) -> dict[str, Any] | None:
-    """Of rules above the floor those that are shortest together."""
+def shortest(answers: list[dict[str, Any]], y: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Of rules above the floor, counted anew, those that are shortest together."""
     found = []
     for each in answers:
         alerts = np.zeros(len(y), dtype=int)
         alerts[each["train"]] = 1
-        score = float(f1_score(y, alerts))
+        score = float(f1_score(y, alerts, zero_division=0))
         if score > FLOOR:
             found.append(
-                {"length": each["length"], "rules": each["n_rules"], "score": score,
+                {"length": each["length"], "rules": each["rules"], "score": score,
                  "conditions": each["conditions"], "setting": each["setting"]}
             )  # fmt: skip
     return min(found, key=lambda each: each["length"], default=None)
@@ -94,9 +136,14 @@ def main() -> None:
     for name in given.sets:
         data = load(name, given.data)
         y = lof_labels(data.X, data.n_outliers, NEIGHBORS)
-        answers, versions = ask({name: (data.X, y, data.X[:1])}, SETTINGS, given.python)
-        record["sets"][name] = shortest(answers, y)
-        record |= {"floor": FLOOR, "settings": SETTINGS, "versions": versions}
+        part = {name: Asked(data.X, y, data.X[:1], 0)}
+        settings = grid(TREES, CHOICES)
+        random.Random(0).shuffle(settings)
+        answers, versions = ask(part, settings, given.python, MOST_SECONDS)
+        record["sets"][name] = {"tried": len(answers), "found": shortest(answers, y)}
+        record["sets"] = {each: record["sets"][each] for each in known if each in record["sets"]}
+        record |= {"floor": FLOOR, "trees": TREES, "choices": CHOICES, "versions": versions,
+                   "seconds": MOST_SECONDS}  # fmt: skip
         atomic_write(path, json.dumps(record, indent=1) + "\n")
         print(name, record["sets"][name], flush=True)
 

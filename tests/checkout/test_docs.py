@@ -117,13 +117,13 @@ def test_committed_lengths_become_tables(tmp_path: Path) -> None:
     (tmp_path / PEERS).write_text(f"{peers}\nPima,24,18,6\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 1
     assert bring_up_to_date(["--root", str(tmp_path)]) == 0
-    assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | **7** | 6 |" in (
+    assert "| Pima | 12 | 10 | 39 | 23 | 24 | 18 | – | **7** | 6 |" in (
         tmp_path / "docs/benchmarks.md"
     ).read_text("utf-8")
     assert bring_up_to_date(["--root", str(tmp_path), "--check"]) == 0
     path.write_text(f"{head}\nPima,12\n", encoding="utf-8")
     assert bring_up_to_date(["--root", str(tmp_path)]) == 1
-    assert lengths(tmp_path / "nothing.csv", tmp_path / PEERS) == ""
+    assert lengths(tmp_path / "nothing.csv", tmp_path / PEERS, tmp_path / "nothing.json") == ""
     with pytest.raises(ValueError, match="expected one"):
         replaced("no marks", "lengths", "")
     quick = json.loads((ROOT / FIT).read_text("utf-8"))

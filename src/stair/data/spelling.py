@@ -1,4 +1,5 @@
-"""How values are written where people wrote them: $1,234.50 and 1.234,5 and 12 %, 16.03.2026.
+"""How values are written where people wrote them: $1,234.50 and 1.234,5 and 12 %, 16.03.2026,
+<0.6 where less cannot be measured, 90+ where more is not told apart, and 7:05 of hours.
 
 A column of text is looked at as a whole. It has a form only where all of its values have that
 form, and where they tell it from every other: of 03/04/2026 alone nobody knows the month, of 1,234
@@ -24,10 +25,15 @@ MOST_CODES: Final = 50  # different numbers: of more, people measure and do not 
 
 _SPACE: Final = "[ \u00a0\u202f]"
 _WHOLE: Final = "(0|[1-9][0-9]*|[1-9][0-9]{0,2}(%s[0-9]{3})+)"
-POINT: Final = _WHOLE % ("[,'" + _SPACE[1:]) + r"(\.[0-9]+)?"
+POINT: Final = "(" + _WHOLE % ("[,'" + _SPACE[1:]) + r"(\.[0-9]+)?|\.[0-9]+)"
 COMMA: Final = _WHOLE % ("[.'" + _SPACE[1:]) + "(,[0-9]+)?"
+_TENS: Final = "([eE][-+]?[0-9]{1,3})?"
+# A number that is only known to be below or above what is written.
+BELOW: Final = "(?:<=|<|≤)"
+ABOVE: Final = "(?:>=|>|≥)"
+_LIMIT: Final = re.compile(rf"({BELOW}|{ABOVE}){_SPACE}?(.+)|([^<>≤≥].*)(\+)")
 _UNIT: Final = re.compile(
-    rf"[-+]?([$€£¥]?){_SPACE}?[-+]?[0-9].*?({_SPACE}?[%$€£¥]|{_SPACE}[A-Za-zµ°/]{{1,5}})?"
+    rf"[-+]?([$€£¥]?){_SPACE}?[-+]?[0-9.].*?({_SPACE}?[%$€£¥]|{_SPACE}[A-Za-zµ°/]{{1,5}})?"
 )
 # Day or month, month or day, year, hour, minute, second, its parts, a or p.
 DAY: Final = (
@@ -35,18 +41,22 @@ DAY: Final = (
     r"(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?(?: ?([AaPp])[Mm])?)?"
 )
 _DAY_MATCH: Final = re.compile(DAY)
+# Hours and minutes, or minutes and seconds, or all three.
+CLOCK: Final = r"([-+]?)([0-9]{1,4}):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
+_CLOCK_MATCH: Final = re.compile(CLOCK)
 
 
 class Numbers(NamedTuple):
     """Numbers with a unit, or with marks between thousands, or with a decimal comma."""
 
     decimal: str
+    has_unit: bool = True
 
     def read(self, texts: Iterable[str | None]) -> Array:
         return np.array([np.nan if _gone(text) else self._number(str(text)) for text in texts])
 
     def _number(self, text: str) -> float:
-        bare = re.sub("[^0-9.,+-]", "", text)
+        bare = re.sub("[^0-9.,+-]" if self.has_unit else "[^0-9.,eE+-]", "", _without_limit(text))
         if self.decimal == ".":
             return float(bare.replace(",", "")) + 0.0  # no negative zero
         return float(bare.replace(".", "").replace(",", ".")) + 0.0
@@ -65,13 +75,23 @@ class Days(NamedTuple):
         return np.array(found, dtype=EPOCH_UNIT)
 
 
-Form: TypeAlias = Numbers | Days
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Times of the day, or how long something took, as numbers of the first of their parts."""
+
+    def read(self, texts: Iterable[str | None]) -> Array:
+        return np.array([np.nan if _gone(text) else _clock(str(text).strip()) for text in texts])
+
+
+Form: TypeAlias = Numbers | Days | Clocks
 
 
 def pattern(body: str, unit: tuple[str, str]) -> str:
     """All numbers of one kind with this unit."""
     before, after = map(re.escape, unit)
-    return f"([-+]?{before}{_SPACE}?|{before}{_SPACE}?[-+]?){body}{_SPACE}?{after}"
+    tens = "" if unit[0] or unit[1] else _TENS
+    signed = f"([-+]?{before}{_SPACE}?|{before}{_SPACE}?[-+]?){body}{tens}{_SPACE}?{after}"
+    return f"(({BELOW}|{ABOVE}){_SPACE}?{signed}|{signed}[+]?)"
 
 
 @dataclass(slots=True)
@@ -83,6 +103,11 @@ class Look:
     are_points: bool = True
     are_commas: bool = True
     are_marked: bool = False  # whether one has a point or a comma
+    plain: frozenset[str] = frozenset()  # one or two numbers that are no limits
+    has_below: bool = False
+    has_above: bool = False
+    colons: int = 0  # in each of the values, where all are clocks
+    are_clocks: bool = True
     mark: str = ""
     have_day_first: bool = True
     have_month_first: bool = True
@@ -95,8 +120,19 @@ class Look:
                 self._add_number(text)
             if self.have_day_first or self.have_month_first:
                 self._add_day(text)
+            if self.are_clocks:
+                self.colons = self.colons or text.count(":")
+                self.are_clocks = (
+                    text.count(":") == self.colons and _CLOCK_MATCH.fullmatch(text) is not None
+                )
 
-    def _add_number(self, text: str) -> None:
+    def _add_number(self, whole: str) -> None:
+        text = _without_limit(whole)
+        if text != whole:
+            self.has_below |= whole[0] in "<≤"
+            self.has_above |= whole[0] not in "<≤"
+        elif len(self.plain) < 2:
+            self.plain |= {text}
         found = _UNIT.fullmatch(text)
         unit = (found[1], (found[2] or "").strip(" \u00a0\u202f")) if found else None
         if unit is None or self.unit not in (None, unit):
@@ -123,12 +159,20 @@ class Look:
     @property
     def is_open(self) -> bool:
         """Whether the values so far may have a form."""
-        return self.are_points or self.are_commas or self.have_day_first or self.have_month_first
+        are_numbers = self.are_points or self.are_commas
+        return are_numbers or self.have_day_first or self.have_month_first or self.are_clocks
+
+    @property
+    def may_be_numbers(self) -> bool:
+        """Whether all may be numbers, of whichever form."""
+        return self.unit is not None and (self.are_points or self.are_commas)
 
     @property
     def are_numbers(self) -> bool:
-        """Whether all may be numbers, of whichever form."""
-        return self.unit is not None and (self.are_points or self.are_commas)
+        """Where some are below a number and some above one, and there is nothing between, they are
+        so many names."""
+        are_names = self.has_below and self.has_above and len(self.plain) < 2
+        return self.may_be_numbers and not are_names
 
     @property
     def are_days(self) -> bool:
@@ -144,7 +188,9 @@ class Look:
             decimal = "." if self.are_points else ","
             if decimal == "," and not self.has_commas and self.unit == ("", ""):
                 return None
-            return Numbers(decimal)
+            return Numbers(decimal, self.unit != ("", ""))
+        if self.are_clocks and self.colons:
+            return Clocks()
         if self.are_days and self.have_day_first != self.have_month_first:
             return Days(self.have_day_first)
         return None
@@ -162,6 +208,24 @@ def form_of(array: Array, has_commas: bool) -> Form | None:
 
 def _gone(text: str | None) -> bool:
     return text is None or text.strip() in MISSING
+
+
+def _without_limit(text: str) -> str:
+    found = _LIMIT.fullmatch(text.strip())
+    return (found[2] or found[3]).strip() if found else text
+
+
+def _clock(text: str) -> float:
+    """The text's first part, with the others as a share of it."""
+    found = _CLOCK_MATCH.fullmatch(text)
+    assert found is not None
+    sign, first, second, third, parts = found.groups("")
+    if not third:
+        size = (60 * int(first) + int(second)) / 60.0
+    else:
+        whole = 3600 * int(first) + 60 * int(second) + int(third)
+        size = (1_000_000 * whole + int(parts.ljust(6, "0"))) / 3.6e9
+    return -size + 0.0 if sign == "-" else size
 
 
 def _moment(text: str, has_day_first: bool) -> dt.datetime | None:
@@ -188,9 +252,12 @@ def notes_on(name: str, texts: Iterable[str], kind: str, form: Form | None) -> I
     kind of numpy's type, and the form."""
     known = sorted({text.strip() for text in texts} - MISSING)
     note = ""
-    if isinstance(form, Numbers) and known:
-        example = max(known, key=len)
-        note = f"is read as numbers, {example} being {form.read([example])[0]:.15g}"
+    if isinstance(form, Numbers | Clocks) and known:
+        limits = [text for text in known if isinstance(form, Numbers) and _LIMIT.fullmatch(text)]
+        example = max(limits or known, key=len)
+        read = f"{form.read([example])[0]:.15g}"
+        said = f"{example} being {read}" if example != read else "limits such as <5 being 5"
+        note = f"is read as numbers, {said}"
     elif isinstance(form, Days) and known:
         order = "day" if form.has_day_first else "month"
         note = f"is read as times with the {order} first, such as {known[-1]}"

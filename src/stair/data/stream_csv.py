@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Final
 from stair.data.frame import Value
 from stair.data.reading import opened_file
 from stair.data.spelling import (
+    ABOVE,
+    BELOW,
+    CLOCK,
     COMMA,
     DAY,
     MOST_DIGITS,
     MOST_LOOKED_AT,
     POINT,
+    Clocks,
     Days,
     Form,
     Look,
@@ -69,23 +73,35 @@ def csv_query(
     looks = [_look([row[i] for row in first], separator) for i in range(len(names))]
     zones: dict[int, str] = {}
     notes: list[str] = []
-    for start in range(0, len(names), TOGETHER):
-        here = range(start, min(start + TOGETHER, len(names)))
-        asked = [list(_questions(i, guesses[i], looks[i])) for i in here]
-        stripped = ", ".join(f"c{i}, {_stripped(f'c{i}')} AS t{i}" for i in here)
-        query = f"SELECT {', '.join(q for each in asked for q in each)} FROM (SELECT {stripped} "
-        found = iter(con.execute(f"{query} FROM {fields})").fetchall()[0])
-        for i, each in zip(here, asked, strict=True):
-            counts = [next(found) for _ in each]
-            typed_cell, kind, form = _typed(f"c{i}", gone, guesses[i], counts, looks[i])
-            typed_cells.append(typed_cell)
-            texts = [row[i] or "" for row in first[:MOST_LOOKED_AT]]
-            notes += notes_on(names[i], texts, kind, form)
-            if "instant" in _TESTS[guesses[i]] and counts[len(_TESTS[guesses[i]]) + 2]:
-                zones[i] = in_common(
-                    known_zone(zone) or SEVERAL
-                    for zone in counts[: len(_TESTS[guesses[i]]) + 3][-2:]
-                )
+
+    def counted(questions: list[list[str]]) -> list[list[Value]]:
+        """The answers for each column, some columns at a time."""
+        answers: list[list[Value]] = []
+        for start in range(0, len(names), TOGETHER):
+            here = range(start, min(start + TOGETHER, len(names)))
+            together = [question for i in here for question in questions[i]]
+            stripped = ", ".join(f"c{i}, {_stripped(f'c{i}')} AS t{i}" for i in here)
+            query = f"SELECT {', '.join(together)} FROM (SELECT {stripped} FROM {fields})"
+            found = iter(con.execute(query).fetchall()[0] if together else ())
+            answers += [[next(found) for _ in questions[i]] for i in here]
+        return answers
+
+    counts = counted([list(_questions(i, guess)) for i, guess in enumerate(guesses)])
+    kinds = [_typed(f"c{i}", gone, guesses[i], counts[i]) for i in range(len(names))]
+    # Only what is nothing else may be written as people write.
+    forms = counted([
+        list(_questions_on_form(i, looks[i])) if kind is None else []
+        for i, kind in enumerate(kinds)
+    ])  # fmt: skip
+    for i, kind in enumerate(kinds):
+        cell, text, n = _cells(f"c{i}", gone, counts[i])
+        typed_cell, array_kind, form = kind or _written(cell, text, looks[i], forms[i], n)
+        typed_cells.append(typed_cell)
+        texts = [row[i] or "" for row in first[:MOST_LOOKED_AT]]
+        notes += notes_on(names[i], texts, array_kind, form)
+        n_tests = len(_TESTS[guesses[i]])
+        if "instant" in _TESTS[guesses[i]] and counts[i][n_tests + 2]:
+            zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[i][-2:])
     return f"SELECT {', '.join(typed_cells)} FROM {fields}", names, zones, tuple(notes)
 
 
@@ -164,7 +180,7 @@ def _look(values: Sequence[str | None], separator: str) -> Look:
     return look
 
 
-def _questions(i: int, guess: str, look: Look) -> Iterator[str]:
+def _questions(i: int, guess: str) -> Iterator[str]:
     """Values, those that are missing but for spaces, those with spaces, and those of each kind."""
     cell, text = f"c{i}", f"t{i}"
     gone = ", ".join(map(_text, sorted(MISSING)))
@@ -187,15 +203,32 @@ def _questions(i: int, guess: str, look: Look) -> Iterator[str]:
         "largest zone": f"max(regexp_extract({text}, '{_ZONE}$')) {fits(f'.*{_ZONE}')}",
     }
     yield from (asked[test] for test in _TESTS[guess])
-    if look.are_numbers and look.unit is not None:
-        yield f"count(*) {fits(pattern(POINT, look.unit).replace(QUOTE, 2 * QUOTE))}"
-        yield f"count(*) {fits(pattern(COMMA, look.unit).replace(QUOTE, 2 * QUOTE))}"
+
+
+def _questions_on_form(i: int, look: Look) -> Iterator[str]:
+    """How the values of a column are written, as far as its first lines leave it open."""
+    text = f"t{i}"
+    gone = ", ".join(map(_text, sorted(MISSING)))
+    if look.may_be_numbers and look.unit is not None:
+        for body in (POINT, COMMA):
+            form = pattern(body, look.unit).replace(QUOTE, 2 * QUOTE)
+            yield f"count(*) FILTER (regexp_full_match({text}, '{form}'))"
         yield f"count(*) FILTER (contains({text}, '.') OR contains({text}, ','))"
         digits = f"regexp_replace({text}, '[^0-9]', '', 'g')"
         yield f"max(length({digits})) FILTER ({text} NOT IN ({gone}))"
+        below = f"left({text}, 1) IN ('<', '≤')"
+        above = f"(left({text}, 1) IN ('>', '≥') OR right({text}, 1) = '+')"
+        yield f"count(*) FILTER ({below})"
+        yield f"count(*) FILTER ({above})"
+        plain = f"FILTER (NOT {below} AND NOT {above} AND {text} NOT IN ({gone}))"
+        yield f"min({text}) {plain}"
+        yield f"max({text}) {plain}"
     if look.are_days:
         for has_day_first in (True, False):
             yield f"count({_as_day(text, look.mark, has_day_first)})"
+    if look.are_clocks and look.colons:
+        colons = f"length({text}) - length(replace({text}, ':', ''))"
+        yield f"count(*) FILTER (regexp_full_match({text}, '{CLOCK}') AND {colons} = {look.colons})"
 
 
 def _as_time(text: str) -> str:
@@ -226,24 +259,39 @@ def _as_day(text: str, mark: str, has_day_first: bool) -> str:
     return f"TRY_CAST(CASE WHEN {fits} AND {hour} < 24 THEN concat({parts}) END AS TIMESTAMP)"
 
 
+def _as_clock(text: str, colons: int) -> str:
+    """A clock's first part, with the others as a share of it; in whole numbers as far as it can."""
+    first, second, third = (f"split_part(ltrim({text}, '+-'), ':', {k})" for k in (1, 2, 3))
+    whole, one = f"60 * CAST({first} AS BIGINT) + CAST({second} AS BIGINT)", 60
+    if colons == 2:
+        micros = f"CAST(1000000 * CAST({third} AS DECIMAL(9, 6)) AS BIGINT)"
+        whole, one = f"60000000 * ({whole}) + {micros}", 3_600_000_000
+    size = f"CAST({whole} AS DOUBLE) / CAST({one} AS DOUBLE)"
+    return f"CASE WHEN left({text}, 1) = '-' THEN 0 - {size} ELSE {size} END"
+
+
 def _as_instant(text: str) -> str:
     cut = rf"regexp_replace({text}, '(\.[0-9]{{6}})[0-9]+', '\1')"
     return f"TRY_CAST(CASE WHEN {text} NOT LIKE '0000%' THEN {cut} END AS TIMESTAMPTZ)"
 
 
-def _typed(
-    cell: str, gone: str, guess: str, counts: Sequence[Value], look: Look
-) -> tuple[str, str, Form | None]:
-    """The column as what all of its values are, the kind of numpy's type, and how it is written;
-    as text where they agree on nothing else."""
-    n_all, n_gone, n_spaced, *tested = counts
-    found = dict(zip(_TESTS[guess], tested, strict=False))
-    written = tested[len(found) :]
-    n = n_all - n_gone
+def _cells(cell: str, gone: str, counts: Sequence[Value]) -> tuple[str, str, int]:
+    """A column with what is missing but for spaces, without spaces, and how many values it has."""
+    n_all, n_gone, n_spaced = (int(str(count)) for count in counts[:3])
     text = _stripped(cell) if n_spaced else cell
     if n_gone:
         cell = f"CASE WHEN {text} NOT IN ({gone}) THEN {cell} END"
         text = _stripped(cell)
+    return cell, text, n_all - n_gone
+
+
+def _typed(
+    cell: str, gone: str, guess: str, counts: Sequence[Value]
+) -> tuple[str, str, Form | None] | None:
+    """The column as what all of its values are, and the kind of numpy's type; None where they
+    agree on nothing."""
+    cell, text, n = _cells(cell, gone, counts)
+    found = dict(zip(_TESTS[guess], counts[3:], strict=True))
     is_all = {kind for kind, count in found.items() if count == n}
     if not n:
         return "CAST(NULL AS DOUBLE)", "f", None
@@ -258,26 +306,35 @@ def _typed(
         return _as_time(text), "M", None
     if "instant" in is_all:
         return _as_instant(text), "", None
-    return _written(cell, text, look, written, n)
+    return None
 
 
 def _written(
-    cell: str, text: str, look: Look, counts: Sequence[Value], n: Value
+    cell: str, text: str, look: Look, counts: Sequence[Value], n: int
 ) -> tuple[str, str, Form | None]:
     """The column as the one form that all of its values have, or as text."""
-    if look.are_numbers:
-        points, commas, marked, digits, *counts = counts
+    if look.may_be_numbers:
+        points, commas, marked, digits, below, above, least, most, *counts = counts
         look.are_points, look.are_commas = points == n, commas == n
         look.are_marked = bool(marked)
         if int(str(digits)) > MOST_DIGITS:
             look.are_points = look.are_commas = False
-    if counts:
-        look.have_day_first, look.have_month_first = (count == n for count in counts)
+        look.has_below, look.has_above = bool(below), bool(above)
+        look.plain = frozenset(map(str, {least, most} - {None}))
+    if look.are_days:
+        day_first, month_first, *counts = counts
+        look.have_day_first, look.have_month_first = day_first == n, month_first == n
+    if look.are_clocks and look.colons:
+        look.are_clocks = counts[0] == n
     form = look.form
     if isinstance(form, Numbers):
-        bare = f"regexp_replace({text}, '[^0-9.,+-]', '', 'g')"
+        bare = f"regexp_replace({text}, '^({BELOW}|{ABOVE})|[+]$', '', 'g')"
+        kept = "[^0-9.,+-]" if form.has_unit else "[^0-9.,eE+-]"
+        bare = f"regexp_replace({bare}, '{kept}', '', 'g')"
         bare = f"replace({bare}, '{',' if form.decimal == '.' else '.'}', '')"
         return f"CAST(replace({bare}, ',', '.') AS DOUBLE)", "f", form
     if isinstance(form, Days):
         return _as_day(text, look.mark, form.has_day_first), "M", form
+    if isinstance(form, Clocks):
+        return _as_clock(text, look.colons), "f", form
     return cell, "O", None

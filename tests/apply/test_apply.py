@@ -44,7 +44,9 @@ ELSEWHERE = st.sampled_from(
 DAYS = st.sampled_from(["", "31.01.2024", "31.01.2024 10:20", "31.02.2024", "1.5"])
 THEIRS = st.sampled_from(["", "1/2/2024", "12/31/2024", "31/12/2024", "2024-01-31"])
 PRICES = st.sampled_from(["NA", "$1,005.09", "$7", "-$12.5", "€7", "$1,234"])
-CELLS = [TEXTS, ELSEWHERE, DAYS, THEIRS, PRICES]
+LIMITS = st.sampled_from(["", "<0.6", "2.5", "> 9", "5+", "<2e-16", ".5", "<5", "x"])
+CLOCKS = st.sampled_from(["NA", "7:05", "12:30", "-0:30", "+140:00", "1:02:03.5", "2:99"])
+CELLS = [TEXTS, ELSEWHERE, DAYS, THEIRS, PRICES, LIMITS, CLOCKS]
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -58,7 +60,7 @@ def test_columns_read_in_batches_are_those_read_at_once(
     """Of a text file every column is what all of its values are, wherever a batch ends."""
     path = tmp_path_factory.mktemp("batches") / "t.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter=";").writerows([["a", "b", "c", "d", "e"], *rows])
+        csv.writer(file, delimiter=";").writerows([[*"abcdefg"], *rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("stair.data.csv_plain.FEWEST_AT_ONCE", 1)
         whole = read(path)

@@ -255,7 +255,8 @@ def notes_on(name: str, texts: Iterable[str], kind: str, form: Form | None) -> I
     if isinstance(form, Numbers | Clocks) and known:
         limits = [text for text in known if isinstance(form, Numbers) and _LIMIT.fullmatch(text)]
         example = max(limits or known, key=len)
-        read = f"{form.read([example])[0]:.15g}"
+        number = float(form.read([example])[0])
+        read = f"{number if isinstance(form, Numbers) else round(number, 2):.15g}"
         said = f"{example} being {read}" if example != read else "limits such as <5 being 5"
         note = f"is read as numbers, {said}"
     elif isinstance(form, Days) and known:

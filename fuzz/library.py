@@ -34,9 +34,11 @@ def learn(case: Case, data: Any, reading: Mapping[str, Any], **changed: Any) -> 
     elif verdict.kind == "scores":
         said = {"scores": list(verdict.values), "contamination": verdict.contamination}
     else:
-        said = {"labels": list(verdict.values), "negative": verdict.negative}
+        said = {"labels": list(verdict.values)}
         if verdict.positive:
             said["positive"] = list(verdict.positive)
+        elif verdict.negative is not None:
+            said["positive"] = stair.AllBut(verdict.negative)
     options: dict[str, Any] = {
         **said,
         "method": method(case.method, case, **case.wishes),

@@ -12,6 +12,7 @@ import stair
 from stair import (
     CART,
     ID3,
+    AllBut,
     Among,
     CheckUp,
     ColumnWish,
@@ -53,6 +54,7 @@ def every_public_name_has_a_type(rules: RuleSet, row: dict[str, float]) -> None:
     assert_type((Stair(), LocalStair(), ID3(), CART()), tuple[Stair, LocalStair, ID3, CART])
     assert_type((DuckDB(), Dask(), Spark(), Cuda()), tuple[DuckDB, Dask, Spark, Cuda])
     assert_type(ColumnWish("up").cost, int)
+    assert_type(AllBut("ok").is_nothing, bool)
     assert_type(summarize(Source({}), "label"), Summary)
     assert_type(load("rules.json"), Rulebook)
     assert_type(learn_exceptions(load("rules.json"), {}, false_alarms=[1]), Rulebook)

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import stair
 from places import SOURCE
 from settings import summarize
-from stair import cli
+from stair import AllBut, cli
 from stair.data import write_table
 from stair.errors import StairError, in_the_command, option, spoken
 from stair.operation.mark import marked
@@ -111,7 +111,8 @@ def test_every_option_that_a_message_names_is_there() -> None:
         of_python = {"write"}  # the command is given a path
         assert {spoken(option(name)) for name in named - of_python} - _flags() == set()
     of_the_page, of_marks = {"db", "port"}, set(inspect.signature(marked).parameters)
-    assert named - set(PARAMETERS) - of_the_page - of_marks == set()
+    assert named - set(PARAMETERS) - of_the_page - of_marks == {"negative"}
+    assert spoken(option("negative")) == "positive=AllBut(...)"
 
 
 @given(
@@ -161,8 +162,9 @@ def test_an_error_of_a_worker_is_said_where_it_arrives() -> None:
 
 TROUBLES: list[tuple[dict[str, Any], list[str]]] = [
     ({"labels": "y", "positive": "7"}, ["--label", "y", "--positive", "7"]),
-    ({"labels": "y", "positive": "1", "negative": "0"},
-     ["--label", "y", "--positive", "1", "--negative", "0"]),
+    ({"labels": "y", "positive": AllBut("7")}, ["--label", "y", "--negative", "7"]),
+    ({"scores": "x", "contamination": 0.1, "positive": AllBut("0")},
+     ["--score", "x", "--contamination", "0.1", "--negative", "0"]),
     ({"labels": "x"}, ["--label", "x"]),
     ({"labels": "y", "scores": "x"}, ["--label", "y", "--score", "x"]),
     ({}, []),
@@ -250,7 +252,7 @@ SUMMARIES: list[tuple[dict[str, Any], list[str]]] = [
     ({"labels": "kind", "min_score": 0.999, "max_rule_length": 1, "exclude": ["x", "odd", "y"]},
      ["--label", "kind", "--min-score", "0.999", "--max-rule-length", "1",
       "--exclude", "x", "--exclude", "odd", "--exclude", "y"]),
-    ({"labels": "kind", "negative": []}, ["--label", "kind", "--measure", "accuracy"]),
+    ({"labels": "kind", "positive": AllBut()}, ["--label", "kind", "--measure", "accuracy"]),
     ({"labels": "y", "method": "stair", "min_score": 0.99},
      ["--label", "y", "--method", "stair", "--min-score", "0.99"]),
     ({"labels": "y", "exclude": ["x", "kind", "odd"]},

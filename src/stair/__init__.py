@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from stair.operation.update import Update, update
     from stair.rules.rule_set import Among, Explanation, Interval, Mentions, Period, Rule, RuleSet
     from stair.summary import Summary, summarize
+    from stair.verdict.labels import AllBut
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AllBut": "verdict.labels",
     "Among": "rules.rule_set",
     "CART": "estimators",
     "ColumnWish": "learn.wishes",
@@ -64,6 +66,7 @@ _HOMES = {
 __all__ = [
     "CART",
     "ID3",
+    "AllBut",
     "Among",
     "CheckUp",
     "ColumnWish",

@@ -160,6 +160,7 @@ def summarize(
     from stair.learn.wishes_file import column_wishes
     from stair.progress import ProgressLine, telling
     from stair.summary import summarize as learn
+    from stair.verdict.labels import AllBut, positive_of
 
     check_dialect(dialect)
     if examples and html is None:
@@ -187,6 +188,8 @@ def summarize(
         keeps=SHORTENING,
         stages=[stage for stage in stages if stage not in skipped] if is_small else (),
     )
+    is_apart = measured.is_apart(said.negative)
+    positive = positive_of(said.positive or None, said.negative)
     with progress, gate.keeping(progress.keep), telling(progress):
         summary = learn(
             Source(path, database.table, database.query, None, columns.time_parts,
@@ -195,8 +198,7 @@ def summarize(
             said.score,
             said.contamination,
             said.detector,
-            positive=said.positive or None,
-            negative=measured.normal(said.negative),
+            positive=AllBut() if is_apart and positive is None else positive,
             method=method,
             include=columns.include or None,
             exclude=columns.exclude or (),

@@ -37,6 +37,8 @@ _FLAGS: Final = {
     "random_state": "seed", "client": "scheduler", "every_rule": "all", "path": "output",
     "column_wishes": "columns",
 }  # fmt: skip
+# And the flag whose parameter has another name.
+_PARAMETERS: Final = {"negative": "positive=AllBut(...)"}
 _LISTS: Final = frozenset({"include", "exclude"})  # a list in Python, a flag again and again
 # Around an option in a message: characters that belong to nobody and mean nothing.
 _OPEN, _CLOSE = "\ue000", "\ue001"
@@ -100,7 +102,7 @@ def _as_column_flags(wishes: Mapping[str, Mapping[str, object]]) -> str:
 def _as_parameter(found: re.Match[str]) -> str:
     name = found[1]
     if found[2] is None:
-        return f"{name}="
+        return _PARAMETERS.get(name, f"{name}=")
     value = json.loads(found[2])
     if name in _LISTS and not isinstance(value, list):
         value = [value]

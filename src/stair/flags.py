@@ -87,16 +87,14 @@ class MeasureFlags(Flags):
         str, _flag("With more than two labels: f1 of each kind, or accuracy.", _VERDICT, "f1")
     ] = "f1"
 
-    def normal(self, negative: str | None) -> str | list[str] | None:
-        """Which label is normal; none of them, for accuracy."""
+    def is_apart(self, negative: str | None) -> bool:
+        """Whether no label is normal, as for accuracy."""
         if self.measure not in ("f1", "accuracy"):
             raise StairError(f"--measure {self.measure}; expected f1 or accuracy")
-        if self.measure == "f1":
-            return negative
-        if negative is not None:
+        if self.measure == "accuracy" and negative is not None:
             raise StairError("--measure accuracy is for labels of which none is normal; leave "
                              "--negative out")  # fmt: skip
-        return []
+        return self.measure == "accuracy"
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ from stair.scale.coding import Coded
 from stair.scale.matching import Elsewhere
 from stair.scale.rules import Learned as LargeLearned
 from stair.scale.summarize import binned_note, learn_large
+from stair.verdict.labels import AllBut, sides_of
 
 
 class Summary(Findings, Endings):
@@ -108,7 +109,6 @@ def summarize(
     detector: object = None,
     *,
     positive: object = None,
-    negative: object = None,
     method: str | Method = "distilled",
     min_score: float | None = None,
     include: Collection[str] | None = None,
@@ -136,13 +136,11 @@ def summarize(
         The share (up to 0.5) or the number of rows to call outliers.
     detector : object or str, optional
         A fitted or unfitted PyOD or scikit-learn detector, or the name of one ("lof", ...).
-    positive : value or list of values, optional
-        The label that means outlier, or several.
-    negative : value, optional
-        The label that means normal. With distilled rules every other one is then a kind of outlier
-        with rules and a floor of its own, as it is where one label is by far the most frequent of
-        more than two. An empty list says that none is normal: then rules tell all labels apart, as
-        in the paper.
+    positive : value, list of values or AllBut, optional
+        The label that means outlier, or several. `stair.AllBut("ok")` names the normal one instead:
+        with distilled rules every other is then a kind of outlier with rules and a floor of its
+        own, as it is where one label is by far the most frequent of more than two. By
+        `stair.AllBut()` none is normal: then rules tell all labels apart, as in the paper.
     method : {"distilled", "stair", "refined", "local", "id3", "cart"}, or one of the estimators
         How the rules are learned: the shortest outlier rules, which may overlap; STAIR's disjoint
         rules for outliers and inliers; the same, made as short as they get; rules for partitions
@@ -183,10 +181,11 @@ def summarize(
             )
     where = engine_of(getattr(how, "engine", "memory") if engine == "memory" else engine)
     source, chosen, say = Source.of(data), Columns(include, exclude, kinds), listener()
-    is_apart = isinstance(negative, list | tuple) and not negative
+    is_apart = isinstance(positive, AllBut) and positive.is_nothing
+    positive, negative = sides_of(how.pos_label if positive is None else positive)
     statement = Statement(
-        labels, scores, contamination, detector, how.pos_label if positive is None else positive,
-        None if is_apart else negative, how.has_kinds and not is_apart, how.random_state, weights,
+        labels, scores, contamination, detector, positive, negative,
+        how.has_kinds and not is_apart, how.random_state, weights,
     )  # fmt: skip
     settings = {
         **how.settings,

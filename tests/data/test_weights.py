@@ -127,7 +127,7 @@ def test_where_weights_do_not_go() -> None:
     data = payments()
     kinds = np.where(data["flagged"] == 1, np.where(data["amount"] > 500, "a", "b"), "ok")
     with pytest.raises(StairError, match="is for one kind of outlier, but there are several"):
-        stair.summarize(data, kinds, negative="ok", weights="amount")
+        stair.summarize(data, kinds, positive=stair.AllBut("ok"), weights="amount")
     with pytest.raises(StairError, match="in partitions all rows count alike"):
         stair.summarize(data, "flagged", weights="amount", method=LocalStair())
     with pytest.raises(StairError, match="weights= is for rows in memory"):

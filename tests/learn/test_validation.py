@@ -172,7 +172,7 @@ def test_a_kind_of_five_rows_is_looked_for_among_three() -> None:
     kind[:20], x[:20] = "scan", random.uniform(8, 9, 20)
     kind[20:25], y[20:25] = "slow", random.uniform(20, 60, 5)
     method = stair.DistilledStair(effort="fast")
-    summary = summarize({"x": x, "y": y}, labels=kind, negative="ok", method=method)
+    summary = summarize({"x": x, "y": y}, labels=kind, positive=stair.AllBut("ok"), method=method)
     assert [rule.label for rule in summary.rules] == ["scan", "slow"]
     assert summary.check is not None
     assert summary.check.conclusion == "hold" and not summary.check.falling

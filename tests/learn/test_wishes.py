@@ -476,7 +476,9 @@ def test_wishes_about_one_kind_are_refused_for_several() -> None:
     data = payments()
     kinds = np.where(data["flagged"] == 1, np.where(data["amount"] > 500, "a", "b"), "ok")
     with pytest.raises(StairError, match=r"max_alerts=50 is for one kind of outlier; name it"):
-        stair.summarize(data, kinds, negative="ok", method=DistilledStair(max_alerts=50))
+        stair.summarize(
+            data, kinds, positive=stair.AllBut("ok"), method=DistilledStair(max_alerts=50)
+        )
 
 
 def test_the_quick_check_is_quick_and_has_its_part_of_the_alerts() -> None:

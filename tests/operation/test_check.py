@@ -293,7 +293,11 @@ def test_labels_are_read_as_they_were(book: Rulebook) -> None:
     words = {**table, "flagged": np.where(table["flagged"] == 1, "fraud", "fine")}
     with pytest.raises(StairError, match="positive"):
         stair.check(book, words, "flagged")
-    for told in ({"positive": "fraud"}, {"negative": "fine"}, {"positive": ["fraud", "theft"]}):
+    for told in (
+        {"positive": "fraud"},
+        {"positive": stair.AllBut("fine")},
+        {"positive": ["fraud", "theft"]},
+    ):
         assert stair.check(book, words, "flagged", **told).standings == known.standings
     with pytest.raises(StairError, match="name the column"):
         stair.check(book, words, positive="fraud")

@@ -197,7 +197,9 @@ def test_several_kinds_keep_their_rules_and_get_others() -> None:
         c[:n_second] = rng.random(n_second) + 2
         return {"a": a, "b": b, "c": c, "kind": kind}
 
-    learned = stair.summarize(table(0), "kind", negative="fine", min_score=0.9, validate=0)
+    learned = stair.summarize(
+        table(0), "kind", positive=stair.AllBut("fine"), min_score=0.9, validate=0
+    )
     book = marked(from_json(learned.to_json()), [], status="accepted")
     # Of several kinds nothing was known of what all rules explained, and the score of the accepted
     # ones was their accuracy: they "alone have F1 0.984; all rules have 0.952".

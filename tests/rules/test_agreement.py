@@ -94,7 +94,11 @@ def test_kinds_are_scored_one_by_one() -> None:
     for name, score in scores.items():
         assert score == pytest.approx(f1_score(truth == name, predicted == name))
     accurate = stair.summarize(
-        OLD, names[WAS], negative=[], validate=0, method=stair.DistilledStair(effort="fast")
+        OLD,
+        names[WAS],
+        positive=stair.AllBut(),
+        validate=0,
+        method=stair.DistilledStair(effort="fast"),
     )
     assert accurate.score(NEW, names[IS]) == pytest.approx(
         (accurate.predict(NEW) == names[IS]).mean()
@@ -114,7 +118,9 @@ def test_one_of_many_values_against_the_others() -> None:
     truth = names[IS]
     truth[IS == 2] = "new"
     assert one.score(NEW, truth) == one.score(NEW, names[IS])
-    every = stair.summarize(OLD, names[WAS], negative="fine", method="stair", validate=0)
+    every = stair.summarize(
+        OLD, names[WAS], positive=stair.AllBut("fine"), method="stair", validate=0
+    )
     is_outlier = every.predict(NEW) == "outlier"
     assert every.score(NEW, truth) == pytest.approx(f1_score(IS > 0, is_outlier))
 
@@ -168,7 +174,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options: dict[str, Any] = {"method": method, "validate": 0}
     stair.summarize(OLD, (WAS == 1).astype(int), **options).to_json(folder / "one.json")
     stair.summarize(OLD, names[WAS], **options).to_json(folder / "kinds.json")
-    stair.summarize(OLD, names[WAS], negative=[], **options).to_json(folder / "all.json")
+    stair.summarize(OLD, names[WAS], positive=stair.AllBut(), **options).to_json(
+        folder / "all.json"
+    )
     word = np.where(IS == 1, "odd", "even").astype(object)
     truth = {"flagged": (IS == 1).astype(int), "kind": names[IS], "word": word}
     write_table(folder / "new.csv", {**NEW, **truth})

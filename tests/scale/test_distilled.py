@@ -123,7 +123,7 @@ def test_every_figure_is_that_of_all_rows(
     pattern = files(frame, tmp_path_factory.mktemp("data"))
     found = summarize(
         pattern, engine="duckdb", sample=sample, min_score=floor, max_rule_length=3,
-        negative=[], **FAST,
+        positive=stair.AllBut(), **FAST,
     )  # fmt: skip
     rules = found.rules
     told = rules.predict(frame.drop(columns="label"))

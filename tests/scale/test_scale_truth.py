@@ -154,10 +154,10 @@ def test_what_is_normal_may_be_said(tmp_path: Path) -> None:
     frame = attacks(n_rows=4000)
     pattern = files(frame, tmp_path / "data")
     options: dict[str, Any] = {**FAST, "engine": "duckdb", "sample": 800, "validate": 0}
-    odd = summarize(pattern, negative="flood", **options)
+    odd = summarize(pattern, positive=stair.AllBut("flood"), **options)
     assert "normal" in {kind.label for kind in odd.kinds}
-    assert summarize(pattern, negative=[], **options).kinds == ()
-    two = summarize(pattern, negative="normal", method="stair", **options)
+    assert summarize(pattern, positive=stair.AllBut(), **options).kinds == ()
+    two = summarize(pattern, positive=stair.AllBut("normal"), method="stair", **options)
     assert two.kinds == ()
     assert two.n_outliers == sum(n for n, *_ in ATTACKS.values())
     several = summarize(pattern, positive=["worm", "scan"], **options)

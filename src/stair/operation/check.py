@@ -84,7 +84,6 @@ def check(
     labels: str | None = None,
     *,
     positive: object = None,
-    negative: object = None,
     time: str | None = None,
     every: Every = "month",
     engine: str | LargeEngine = "memory",
@@ -105,8 +104,8 @@ def check(
     labels : str, optional
         The column that says which rows are outliers, read as it was when the rules were learned.
         Without it what rules cover is all that can be said.
-    positive, negative : optional
-        The value (or list of values) that means outlier, or normal, where that has changed.
+    positive : value, list of values or AllBut, optional
+        The value that means outlier, or several, or `stair.AllBut("ok")`, where that has changed.
     time : str, optional
         A column of times: rules are counted for each period, and what changed says since when.
     every : {"day", "week", "month", "quarter", "year"}
@@ -122,17 +121,14 @@ def check(
     sources = [Source.of(each) for each in (data if is_many else [data])]
     if is_many and time is not None:
         raise StairError(f"several tables are periods by themselves; leave {option('time')} out")
-    if labels is None and (positive is not None or negative is not None):
+    if labels is None and positive is not None:
         raise StairError(
             f"{option('positive')} and {option('negative')} are about labels; name the column "
             f"with {option('labels')}"
         )
     if not len(book.rules):
         raise StairError("no rule of the file is in force, so that there is nothing to check")
-    told = None if positive is None else tuple(
-        positive if isinstance(positive, list | tuple | set) else [positive]
-    )  # fmt: skip
-    tally = Tally(book.rules, Labels(labels, book.codebook, told, negative), time, every)
+    tally = Tally(book.rules, Labels(labels, book.codebook, positive), time, every)
     say, where = listener(), engine_of(engine)
     notes = [*book.notes]
     for number, source in enumerate(sources, start=1):

@@ -106,14 +106,16 @@ def check(
     from stair.operation.page import to_html
     from stair.operation.words import to_json, to_junit, to_markdown, to_text
     from stair.progress import ProgressLine, telling
+    from stair.verdict.labels import positive_of
 
     engine = engine_of(where.engine, **where.settings) or "memory"
     book = load(gate.to_read(rulebook))
     sources = [Source(gate.to_read(file), database.table, database.query) for file in files]
     with ProgressLine(quiet=quiet) as progress, telling(progress):
         found = check_rules(
-            book, sources if len(sources) > 1 else sources[0], label, positive=positive,
-            negative=negative, time=time, every=cast(Every, every), engine=engine, on=day_of(on),
+            book, sources if len(sources) > 1 else sources[0], label,
+            positive=positive_of(positive, negative), time=time, every=cast(Every, every),
+            engine=engine, on=day_of(on),
         )  # fmt: skip
     for path, kind, write in (
         (json, "json", to_json), (markdown, "markdown", to_markdown), (junit, "junit", to_junit),

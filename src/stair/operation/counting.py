@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ from stair.rules.rule_set import RuleSet
 from stair.scale.coding import as_times as words_as_times
 from stair.scale.raw import Batch, Words, as_frame_column
 from stair.scale.summarize import opened_rows
-from stair.verdict.codebook import Codebook
-from stair.verdict.labels import read_labels
+from stair.verdict.codebook import Codebook, Value
+from stair.verdict.labels import read_labels, sides_of
 
 Every: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
 EVERY: Final[tuple[str, ...]] = get_args(Every)
@@ -40,8 +40,7 @@ class Labels:
 
     name: str | None = None
     codebook: Codebook | None = None
-    positive: tuple[object, ...] | None = None
-    negative: Any = None
+    positive: Any = None
 
     def codes(self, column: Array, rules: RuleSet) -> NDArray[np.int32]:
         """The class of each row, −1 where it has none."""
@@ -61,7 +60,8 @@ class Labels:
 
     def _told(self, rules: RuleSet) -> Codebook | None:
         """What somebody says about the values here."""
-        if self.positive is None and self.negative is None:
+        positive, normal = sides_of(self.positive)
+        if positive is None and normal is None:
             return None
         if rules.positive is None:
             raise StairError(
@@ -69,10 +69,11 @@ class Labels:
                 f"outlier; these tell {folded(map(str, rules.classes))} apart"
             )
         outlier = rules.classes.index(rules.positive)
-        if self.positive is not None:
-            own: tuple[tuple[Any, ...], ...] = ((), self.positive)
+        if positive is not None:
+            told = positive if isinstance(positive, list | tuple | set) else (positive,)
+            own: tuple[tuple[Any, ...], ...] = ((), tuple(told))
             return Codebook(own if outlier == 1 else own[::-1], 1 - outlier)
-        own = ((self.negative,), ())
+        own = ((cast(Value, normal),), ())
         return Codebook(own if outlier == 1 else own[::-1], outlier)
 
 

@@ -101,7 +101,6 @@ def update(
     labels: str,
     *,
     positive: object = None,
-    negative: object = None,
     min_score: float | None = None,
     method: Method | None = None,
     include: Collection[str] | None = None,
@@ -125,8 +124,8 @@ def update(
         The new rows.
     labels : str
         The column that says which rows are outliers, read as it was when the rules were learned.
-    positive, negative : optional
-        The value (or list of values) that means outlier, or normal, where that has changed.
+    positive : value, list of values or AllBut, optional
+        The value that means outlier, or several, or `stair.AllBut("ok")`, where that has changed.
     min_score : float, optional
         The floor; by default that of the file.
     method : one of the estimators, optional
@@ -147,7 +146,7 @@ def update(
     with held(rulebook) if write else nullcontext():  # type: ignore[arg-type]
         book = rulebook if isinstance(rulebook, Rulebook) else load(rulebook)
         columns = Columns(include, [*exclude, *_excluded(book, exclude)], kinds)
-        labelling = Labels(labels, book.codebook, _several(positive), negative)
+        labelling = Labels(labels, book.codebook, positive)
         floor = {} if min_score is None else {"min_score": min_score}
         how = method_of_book(book, **floor) if method is None else method_of(method, **floor)
         found = _updated(book, Source.of(data), labelling, columns, how, validate,
@@ -163,12 +162,6 @@ def _score_of(counted: Counted, negative: int | None, floor: float) -> float:
     if negative is None:
         return counted.score
     return min(kind.score for kind in kinds_of(counted, negative, floor))
-
-
-def _several(given: object) -> tuple[object, ...] | None:
-    if given is None:
-        return None
-    return tuple(given if isinstance(given, list | tuple | set) else [given])
 
 
 def _excluded(book: Rulebook, but: Collection[str]) -> list[str]:
@@ -226,8 +219,7 @@ def _updated(
                 "validate": validate}  # fmt: skip
     summary = summary_of(given, learned._replace(rules=rules), settings, checked)
     frame = Source(given.frame, name=given.source)
-    stands = check_up(book, frame, labelling.name, positive=labelling.positive,
-                      negative=labelling.negative, on=on)  # fmt: skip
+    stands = check_up(book, frame, labelling.name, positive=labelling.positive, on=on)
     new, known = _next_book(book, stay, summary, schema, on)
     first = len(stay)
     listed = summary.rules.rules[first:]

@@ -97,6 +97,7 @@ def update(
     from stair.operation.update import update as update_rules
     from stair.operation.update_words import to_json, to_text
     from stair.progress import ProgressLine, telling
+    from stair.verdict.labels import positive_of
 
     if label is None:
         raise StairError("which rows are outliers? Name the column that says so with --label")
@@ -116,7 +117,7 @@ def update(
     ):
         book = load(gate.to_read(rulebook))
         found = update_rules(
-            book, source, label, positive=positive, negative=negative, min_score=min_score,
+            book, source, label, positive=positive_of(positive, negative), min_score=min_score,
             method=method_of_book(book, **settings) if settings else None,
             include=columns.include or None, exclude=columns.exclude or (), kinds=kind.kinds,
             validate=0 if no_validate else None, on=day_of(on),

@@ -76,6 +76,40 @@ class Verdict:
     codebook: Codebook | None = None
 
 
+@dataclass(frozen=True)
+class AllBut:
+    """Every label but the normal one means outlier: what `positive=` takes where it is easier to
+    say what is normal. `AllBut()` names none, so that all labels are told apart."""
+
+    normal: object = None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no label is normal."""
+        return self.normal is None
+
+
+def positive_of(positive: object, negative: object) -> object:
+    """What two flags say about labels, as one value."""
+    if negative is None:
+        return positive
+    _check_one_side(positive, negative)
+    return AllBut(negative)
+
+
+def sides_of(positive: object) -> tuple[object, object]:
+    """The labels that mean outlier, or the one that means normal."""
+    return (None, positive.normal) if isinstance(positive, AllBut) else (positive, None)
+
+
+def _check_one_side(positive: object, negative: object) -> None:
+    if positive is not None and negative is not None:
+        raise StairError(
+            f"{option('positive')} names the outliers and {option('negative')} what is normal; "
+            "give one of the two"
+        )
+
+
 def notes_on_outliers(verdict: Verdict, counts: Sequence[int] | None = None) -> tuple[str, ...]:
     """That most rows are outliers; what is a label here may be that of so many rows."""
     known = verdict.codes >= 0
@@ -124,11 +158,7 @@ def read_labels(
             f"{column} has only one value ({said(found[0])}), so there is nothing to tell apart."
             + (hint if n_missing else "")
         )
-    if positive is not None and negative is not None:
-        raise StairError(
-            f"{option('positive')} names the outliers and {option('negative')} what is normal; "
-            "give one of the two"
-        )
+    _check_one_side(positive, negative)
     normal = None
     if negative is not None:
         (normal,) = _positions_of([negative], found, column, "negative")

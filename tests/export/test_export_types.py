@@ -139,6 +139,25 @@ def test_numbers_and_flags_are_read_from_text_as_the_rules_read_it(
         assert found == expected
 
 
+def test_text_that_is_no_number_anywhere_is_an_error_in_code() -> None:
+    """A laboratory's turnaround, 12:05, is a number of hours in a text file and text in a frame:
+    `predict` said so, and exported code for frames found no outlier at all."""
+    rules = _one(Interval("x", 5.0), Field("x", "number", "x"))
+    pandas, polars = (_run(write(rules)) for write in (to_pandas, to_polars))
+    for values in (["12:05", "0:30"], [None, "n/a"]):
+        with pytest.raises(StairError, match="should have numbers, but has"):
+            rules.predict({"x": values})
+        with pytest.raises(ValueError, match="'x' should have numbers, but has"):
+            pandas["label"](pd.DataFrame({"x": values}))
+        with pytest.raises(ValueError, match="'x' should have numbers, but has"):
+            pl.DataFrame({"x": values}).select(polars["LABEL"])
+    for some in (["7", "12:05"], [None, None]):
+        assert (
+            rules.predict({"x": some}).tolist()
+            == pandas["label"](pd.DataFrame({"x": some})).tolist()
+        )
+
+
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
 def test_text_where_numbers_were_learned_is_an_error_in_a_database(dialect: str) -> None:
     """SQLite said that every text is larger than every number, and nothing else."""

@@ -2,12 +2,13 @@
 text goes into the exported file."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from stair.export.row_reader import _hour, _number, _time, _weekday
+from stair.export.row_reader import _gone, _hour, _number, _time, _weekday
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -21,11 +22,20 @@ def number(column: pd.Series) -> pd.Series:
         known = column.dropna()
         if known.empty or max(-int(known.min()), int(known.max())) <= 2**53:
             return column.astype("float64")
-    listed = [_number(value) for value in column]
+    listed = _numbers(column.name, column)
     if any(isinstance(value, int) and abs(value) > 2**53 for value in listed):
         return pd.Series(listed, index=column.index, dtype=object)
     floats = [math.nan if value is None else float(value) for value in listed]
     return pd.Series(floats, index=column.index, dtype="float64")
+
+
+def _numbers(name: object, values: Iterable[Any]) -> list[Any]:
+    """Numbers, None where missing; a column of nothing but other texts is not what is meant."""
+    found = [_number(value) for value in values]
+    for value in () if any(number is not None for number in found) else values:
+        if not _gone(value):
+            raise ValueError(f"column {name!r} should have numbers, but has {value!r}")
+    return found
 
 
 def read(column: pd.Series, reader: Callable[..., object], *words: str) -> pd.Series:

@@ -1,12 +1,12 @@
 """How exported polars code reads columns, value by value as `row_reader` does where it must. This
 text goes into the exported file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import polars as pl
 
-from stair.export.row_reader import _code, _hour, _number, _short, _time, _weekday
+from stair.export.row_reader import _code, _gone, _hour, _number, _short, _time, _weekday
 
 
 def once(columns: list[pl.Expr], steps: list[list[pl.Expr]], found: pl.Expr, dtype: Any) -> pl.Expr:
@@ -46,8 +46,18 @@ def number(name: str, reader: Callable[..., float | None] = _number) -> pl.Expr:
 def _floats(column: pl.Series, reader: Callable[..., float | None]) -> pl.Series:
     if reader is _number and column.dtype.is_numeric() and not column.dtype.is_decimal():
         return column.cast(pl.Float64).fill_nan(None)
-    found = [reader(value) for value in column]
+    is_plain = reader is _number
+    found = _numbers(column.name, column) if is_plain else [reader(value) for value in column]
     return pl.Series(column.name, [None if v is None else float(v) for v in found], pl.Float64)
+
+
+def _numbers(name: object, values: Iterable[Any]) -> list[Any]:
+    """Numbers, None where missing; a column of nothing but other texts is not what is meant."""
+    found = [_number(value) for value in values]
+    for value in () if any(number is not None for number in found) else values:
+        if not _gone(value):
+            raise ValueError(f"column {name!r} should have numbers, but has {value!r}")
+    return found
 
 
 def between(name: str, low: float | None, high: float | None) -> pl.Expr:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stair.data import Frame, codes_of, column_names, from_object, is_text_file, named, read
 from stair.data.conversion import is_missing, zone_of_column
 from stair.data.source import Source
-from stair.data.weights import Weights, weights_of
+from stair.data.weights import Weights, nothing_of_a_class, weightless_in_words, weights_of
 from stair.errors import StairError, no_such_column, option
 from stair.learn.seeds import RandomState, seed_of
 from stair.learn.table import choose_fields, notes_on_marks, notes_on_parts, read_to_learn
@@ -186,12 +186,8 @@ def _weighed(frame: Frame, verdict: Verdict, given: object) -> tuple[Verdict, We
         return verdict, weights
     codes = np.where(counts, verdict.codes, -1).astype(np.int32)
     if len(np.unique(codes[codes >= 0])) < len(np.unique(verdict.codes[verdict.codes >= 0])):
-        raise StairError(
-            f"{option('weights', weights.name)} is 0 in all rows of a class, so there is nothing "
-            "to tell apart"
-        )
-    rows = "1 row has" if n_gone == 1 else f"{n_gone:,} rows have"
-    note = f"{rows} the {weights.name} 0 and {'is' if n_gone == 1 else 'are'} left out"
+        raise nothing_of_a_class(weights.name)
+    note = weightless_in_words(weights.name, n_gone)
     return replace(verdict, codes=codes, notes=(*verdict.notes, note)), weights
 
 

@@ -5,7 +5,6 @@ Every figure in a Summary is counted from its final rules on all rows, never car
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -39,7 +38,7 @@ from stair.learn.wishes import Reach, column_wishes_of
 from stair.progress import listener
 from stair.report import to_fragment, to_html
 from stair.rules.agreement import Score, classes_of
-from stair.rules.counted import Counted, Figures, Weighed, by_weight, count
+from stair.rules.counted import Counted, by_weight, count, rest_by_weight, weighed_of
 from stair.rules.groups import groups_of_matches
 from stair.rules.rule_set import Rule, RuleSet, with_usual
 from stair.rules.schema import Values
@@ -297,6 +296,7 @@ def _figures(
     heavy_groups = groups
     if weights is not None:  # the rules have the counts of rows, and weights stand beside them
         rules = counted.recounted
+        counted = replace(counted, rules=rules)
         heavy = count(rules, values, codes, weights.whole, matches)
         heavy_groups = groups_of_matches(matches, codes, weights.whole)
     if not kinds and negative is not None and settings["method"] == "distilled":
@@ -319,9 +319,8 @@ def _figures(
     rest, weighed = counted.rest, None
     if weights is not None:
         evidence = by_weight(evidence, heavy)
-        left = heavy.rest
-        rest = replace(rest, weighed=Figures(left.rows, left.hits, int(heavy.totals.sum())))
-        weighed = _weighed(weights, heavy, counted.score)
+        rest = rest_by_weight(rest, heavy)
+        weighed = weighed_of(weights.unit, heavy, counted.score)
     return {
         "rules": rules,
         "evidence": evidence,
@@ -347,20 +346,10 @@ def _in_true_weights(learned: Learned, weights: Weights | None) -> Learned:
         return learned
     certificate, further = learned.certificate, learned.further
     if certificate is not None:
-        certificate = replace(certificate, most=weights.true(certificate.most))
+        certificate = replace(certificate, most=weights.unit.true(certificate.most))
     if further is not None:
-        further = replace(further, outliers=weights.true(further.outliers))
+        further = replace(further, outliers=weights.unit.true(further.outliers))
     return learned._replace(certificate=certificate, further=further)
-
-
-def _weighed(weights: Weights, heavy: Counted, score: float) -> Weighed:
-    """All rules together by weight, in the weights that were given."""
-    total, nothing = weights.true(float(heavy.totals.sum())), math.nan
-    if heavy.positive is None:
-        return Weighed(weights.name, total, nothing, nothing, nothing, score)
-    figures = heavy.of_class(heavy.positive)
-    outliers, alerts, hits = map(weights.true, (figures.total, figures.rows, figures.hits))
-    return Weighed(weights.name, total, outliers, alerts, hits, score)
 
 
 def summary_of_counts(
@@ -404,6 +393,7 @@ def summary_of_counts(
         further=learned.further,
         suspects=learned.suspects,
         frontier=learned.frontier,
+        weighed=learned.weighed,
         _tallies=learned.tallies,
         _elsewhere=elsewhere,
     )

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from by_threads import ByThreads
-from stair.engines.counting import Block, Paths, code_type, count_block, no_counts
+from stair.engines.counting import Block, Paths, code_type, count_block, no_counts, nodes_of
 from stair.gpu.codes import Codes, Division
 from stair.gpu.counter import DeviceCounter
 from stair.gpu.cuda import Launches
@@ -58,18 +58,20 @@ def _paths(rng: np.random.Generator, sizes: list[int], n_splits: int) -> Paths:
 
 def _counter(
     device: Device, codes: list[np.ndarray], labels: np.ndarray, sizes: list[int], n_classes: int,
-    division: Division,
+    division: Division, weights: np.ndarray | None = None,
 ) -> DeviceCounter:  # fmt: skip
-    held = Codes(device, Layout.of(sizes), division)
+    held = Codes(device, Layout.of(sizes, is_weighed=weights is not None), division)
     for start in range(0, len(labels), 700):
         part = slice(start, start + 700)
-        held.add([Feed(device.here(each[part])) for each in codes], Feed(device.here(labels[part])))
+        columns = [Feed(device.here(each[part])) for each in codes]
+        own = None if weights is None else device.here(weights[part])
+        held.add(columns, Feed(device.here(labels[part])), own)
     held.end()
     columns = [
         Binned(Numbers(f"x{j}", j), tuple(range(size - 1)), tuple(range(size - 1)))
         for j, size in enumerate(sizes)
     ]
-    return DeviceCounter(held, columns, n_classes)
+    return DeviceCounter(held, columns, n_classes, by_weight=weights is not None)
 
 
 @pytest.mark.parametrize("near", [100_000, 3_000])
@@ -107,6 +109,43 @@ def test_counts_are_those_of_any_engine(
         counts = counter.count(paths, columns)
         assert counts.dtype == np.int64
         assert np.array_equal(counts, expected), device.name
+
+
+@pytest.mark.parametrize("near", [100_000, 3_000])
+@settings(
+    max_examples=examples(40), deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(st.integers(0, 2**32), SIZES, st.sampled_from([2, 3, 40]), st.sampled_from([1, 2**20]))
+def test_weights_are_summed_exactly(
+    by_threads: ByThreads, near: int, seed: int, sizes: list[int], n_classes: int, scale: int
+) -> None:
+    """In any order and by halves of their digits; a row of weight 0 is not there."""
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.integers(1, 1500))
+    codes = [rng.integers(0, size, n_rows).astype(code_type(size)) for size in sizes]
+    labels = rng.integers(0, n_classes, n_rows).astype(np.uint8)
+    weights = (rng.integers(0, 2**18, n_rows) * scale).astype(np.float64)
+    weights[rng.random(n_rows) < 0.1] = 0
+    paths = _paths(rng, sizes, int(rng.integers(0, 20)))
+    columns = range(len(sizes))
+    slots = paths.slot[nodes_of(Block(codes, labels), paths)]
+    expected = no_counts(paths.n_slots, sizes, n_classes, columns)
+    starts = np.cumsum([0, *sizes])
+    for row in np.flatnonzero(slots >= 0):
+        for j in columns:
+            expected[slots[row], starts[j] + codes[j][row], labels[row]] += int(weights[row])
+    by_threads.near = near
+    division = Division(512, 1)
+    devices: list[Device] = [Twin()]
+    if n_rows * n_classes < 20_000:
+        devices.append(by_threads)
+    for device in devices:
+        counter = _counter(device, codes, labels, sizes, n_classes, division, weights)
+        assert np.array_equal(counter.count(paths, columns), expected), device.name
+        assert counter.codes.n_weightless == int((weights == 0).sum())
+        in_all = [int(weights[labels == k].sum()) for k in range(n_classes)]
+        assert list(counter.totals) == in_all
 
 
 @settings(

@@ -242,10 +242,110 @@ def test_categories_of_numbers_are_told_apart_on_the_device() -> None:
     assert "code = 7" in str(one.rules)
 
 
+def _weights(rng: np.random.Generator, n_rows: int) -> np.ndarray:
+    """Whole numbers, amounts of money, any numbers, powers of two; some rows count for nothing."""
+    made = [
+        lambda: rng.integers(0, 5, n_rows),
+        lambda: np.round(rng.exponential(100, n_rows), 2),
+        lambda: rng.exponential(size=n_rows) * 10.0 ** rng.integers(-6, 7),
+        lambda: 2.0 ** rng.integers(-4, 4, n_rows),
+        lambda: rng.integers(1, 10**6, n_rows).astype(np.int32),
+    ]
+    found: np.ndarray = made[int(rng.integers(len(made)))]()
+    found[rng.random(n_rows) < rng.choice([0, 0.1])] = 0
+    return found
+
+
+@settings(
+    max_examples=examples(25), deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(st.integers(0, 10_000), st.sampled_from([2, 3]), st.data())
+def test_weights_give_the_rules_of_the_engine_memory(
+    monkeypatch: pytest.MonkeyPatch, by_threads: ByThreads, seed: int, n_classes: int,
+    data: st.DataObject,
+) -> None:  # fmt: skip
+    """Every kind of column, each with few values, so that no cut is lost: rules, trace, check,
+    counts of rows, and all that is said by weight. The weights are a column or an array, here or on
+    the device."""
+    device: Device = data.draw(st.sampled_from([Twin(), by_threads]))
+    if isinstance(device, ByThreads):
+        device.near = 100_000
+    _is_there(monkeypatch, device)
+    rng = np.random.default_rng(seed)
+    frame = every_kind(seed, n_rows=int(rng.integers(100, 400)))
+    if n_classes > 2:
+        frame["label"] = np.where(rng.random(len(frame)) < 0.2, "other", frame.label)
+    weights: Any = _weights(rng, len(frame))
+    method = stair.Stair(min_score=float(rng.choice([0.6, 0.9])), max_total_length=60)
+    wish: dict[str, Any] = {
+        "labels": "label", "method": method, "validate": int(rng.choice([0, 2])),
+    }  # fmt: skip
+    if data.draw(st.booleans()):
+        frame["money"] = weights
+        wish |= {"weights": "money", "exclude": ["money"]}
+    else:
+        wish |= {"weights": weights}
+    one = stair.summarize(frame, **wish)
+    if "money" not in frame and data.draw(st.booleans()):
+        wish["weights"] = Far(weights)
+    other = stair.summarize(frame, engine="cuda", **wish)
+    names = ("trace", "score", "evidence", "check", "rest", "weighed", "frontier", "unexplained",
+             "n_rows", "left_out", "suspects", "kinds")  # fmt: skip
+    for name in names:
+        assert getattr(one, name) == getattr(other, name), name
+    assert str(one.rules) == str(other.rules)
+    assert one.rules.totals == other.rules.totals
+    assert [n for n in one.notes if "left out" in n] == [n for n in other.notes if "left out" in n]
+
+
+@pytest.mark.usefixtures("twin")
+def test_weights_of_files_and_of_the_device_are_alike(tmp_path: Path) -> None:
+    """From a file with other rows beside, and with all columns where the GPU is; texts that are
+    numbers are read as in memory."""
+    frame = mixed(8)[["amount", "size", "known", "label"]]
+    frame["label"] = frame.label.where(np.arange(len(frame)) % 7 > 0)
+    frame["amount"] = np.round(frame.amount, -1)  # few values: all cuts are exact
+    frame["money"] = np.round(np.random.default_rng(1).exponential(9, len(frame)), 1)
+    wish: dict[str, Any] = {
+        "labels": "label", "method": "stair", "min_score": 0.6, "weights": "money",
+        "engine": "cuda",
+    }  # fmt: skip
+    one = stair.summarize(files(frame, tmp_path / "data"), **wish)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    assert any("the money 0" in note for note in one.notes)
+    for other in (stair.summarize(there, **wish), stair.summarize(frame, **wish)):
+        _same(one, other)
+        assert one.weighed == other.weighed
+    frame["texts"] = frame.money.astype(str)
+    of_texts = stair.summarize(frame, **{**wish, "weights": "texts", "exclude": ["texts"]})
+    assert of_texts.evidence == one.evidence
+    assert of_texts.weighed is not None and of_texts.weighed.name == "texts"
+
+
+@pytest.mark.parametrize(
+    ("weights", "why"),
+    [
+        (np.where(np.arange(3000) == 5, np.nan, 1), "missing or infinite in 1 row;"),
+        (np.where(np.arange(3000) < 2, -np.arange(3000) - 1.5, 1), "2 negative values.*-2.5"),
+        (np.zeros(3000), "0 in all rows, so there is nothing to learn"),
+        (mixed(0).label.to_numpy(), "0 in all rows of a class"),
+        (["much"] * 3000, "no numbers; expected amounts"),
+        (np.ones(5), "weights has 5 values, but the data has 3[,]?000 rows"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["memory", "cuda"])
+@pytest.mark.usefixtures("twin")
+def test_weights_that_are_none_are_said_as_in_memory(weights: Any, why: str, engine: str) -> None:
+    with pytest.raises(stair.StairError, match=why):
+        stair.summarize(mixed(0), labels="label", weights=weights, engine=engine, method="stair")
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"weights": "size"}, "weights"),
+        ({"weights": "nowhere"}, "nowhere"),
+        ({"weights": "size", "method": "cart"}, "weights"),
         ({"labels": None, "scores": "size", "contamination": 0.1}, "the verdict as a column"),
         ({"engine": Cuda(memory="64MiB"), "data": Far(np.zeros((3, 2, 2)))}, "3 dimensions"),
         ({"data": {"a": Far(np.zeros(3, complex))}, "labels": "a"}, "complex128"),

@@ -48,10 +48,11 @@ class Paths(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Some rows: the codes of each column, and the classes."""
+    """Some rows: the codes of each column, the classes, and what each row counts."""
 
     codes: Sequence[Codes]
     labels: NDArray[np.uint8]
+    weights: NDArray[np.int64] | None = None
 
 
 class Counter(Protocol):

@@ -18,7 +18,7 @@ from stair.engines.counting import n_cpus
 from stair.engines.search import Gains, Split, best_cut, best_set, set_members
 from stair.rules.clauses import Clause
 from stair.rules.columns import Categories, Column, cut_once, tie_order
-from stair.rules.objective import ComputedLogs, Counts, Logs, log_table, negentropy
+from stair.rules.objective import ComputedLogs, Counts, Logs, has_table, log_table, negentropy
 
 _near_best: Any = None
 with contextlib.suppress(ImportError, AttributeError):  # installed without a C compiler
@@ -70,8 +70,13 @@ class HistogramEngine:
     unit = 0
 
     def __init__(
-        self, columns: Sequence[Column], sizes: Sequence[int], totals: tuple[int, ...]
+        self,
+        columns: Sequence[Column],
+        sizes: Sequence[int],
+        totals: tuple[int, ...],
+        n_rows: int | None = None,
     ) -> None:
+        """Totals are of rows, or of the weights of so many rows."""
         self.n_classes = len(totals)
         self.attributes = np.array([column.attribute for column in columns], dtype=np.int64)
         self.once = cut_once(columns)
@@ -80,8 +85,7 @@ class HistogramEngine:
         self.sizes = sizes
         self._totals = totals
         self._starts = np.cumsum([0, *sizes]).tolist()
-        n_rows = sum(totals)
-        self._logs: Logs = log_table(n_rows) if n_rows <= TABLE_ROWS else ComputedLogs()
+        self._logs = _logs(sum(totals), n_rows)
 
     def root(self) -> Group:
         return Group(Cell(), self._totals)
@@ -209,3 +213,11 @@ class HistogramEngine:
         counts = division.left_counts
         rest = tuple(all_ - part for all_, part in zip(group.counts, counts, strict=True))
         return (clauses[0], Group(Cell(), counts)), (clauses[1], Group(Cell(), rest))
+
+
+def _logs(total: int, n_rows: int | None) -> Logs:
+    """Logarithms as the engine in memory has them: of weights that are much larger than rows are
+    many, one by one."""
+    if n_rows is not None and not has_table(total, n_rows):
+        return None
+    return log_table(total) if total <= TABLE_ROWS else ComputedLogs()

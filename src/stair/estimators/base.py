@@ -276,7 +276,7 @@ def _column_of(X: object, name: str) -> ArrayLike:
     if name not in known:
         raise no_such_column(name, known, "X")
     found, _ = weights_of(from_object(X).columns[name], name)
-    return np.ldexp(found.whole.astype(np.float64), found.unit)
+    return np.ldexp(found.whole.astype(np.float64), found.unit.exponent)
 
 
 def _is_numeric(series: Any) -> bool:

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from stair.data.frame import Array
 from stair.data.packages import Foreign
+from stair.data.weights import TOGETHER, whole_numbers
 from stair.errors import StairError, option
 from stair.gpu.device import Chunk, Device, Feed
-from stair.gpu.panels import ALIGNED, Layout, Place, aligned
+from stair.gpu.panels import ALIGNED, NO_LABEL, WEIGHT, Layout, Place, aligned
 
 MOST_TOGETHER: Final = 1 << 27  # rows of a chunk on the device
 MOST_COMING: Final = 1 << 24  # and of one that comes through
@@ -50,9 +53,13 @@ def division_of(
 class Codes:
     """The rows that were added, as codes."""
 
-    def __init__(self, device: Device, layout: Layout, division: Division) -> None:
+    def __init__(
+        self, device: Device, layout: Layout, division: Division, exponent: int = 0
+    ) -> None:
         self.device, self.layout, self.division = device, layout, division
+        self._exponent = exponent  # weights are whole numbers of two to the power of it
         self.n_rows = 0
+        self.n_weightless = 0  # rows that have a label and do not count
         self._here: list[Chunk] = []
         self._kept: list[tuple[Array, int]] = []  # bytes, and how many rows
         self._buffer: Foreign | None = None
@@ -68,8 +75,8 @@ class Codes:
         """Of codes that come through."""
         return sum(int(held.nbytes) for held, _ in self._kept)
 
-    def add(self, columns: Sequence[Feed], labels: Feed) -> None:
-        """More rows: all columns, and the labels."""
+    def add(self, columns: Sequence[Feed], labels: Feed, weights: Foreign | None = None) -> None:
+        """More rows: all columns, the labels, and the weights as they are, where rows have some."""
         done, n_rows = 0, len(labels.values)
         room = self.division.together
         starts = self.layout.starts(room)
@@ -86,6 +93,8 @@ class Codes:
                     for j in self.layout.columns_of(panel)
                 ]
                 self._write(start + first * width, width, feeds)
+            if weights is not None:
+                self._weigh(first, weights[done:stop])
             self._filled += n
             done = stop
             self.n_rows += n
@@ -108,6 +117,23 @@ class Codes:
 
     def _write(self, start: int, width: int, feeds: list[tuple[Place, Feed]]) -> None:
         self.device.encode(self._buffer, start, width, feeds)
+
+    def _weigh(self, first: int, weights: Foreign) -> None:
+        """Weights as whole numbers; a row without one is not counted."""
+        assert self._buffer is not None
+        xp = self.device.xp
+        begin = self.layout.start_of_weights(self.division.together)
+        for start in range(0, len(weights), TOGETHER):
+            part = weights[start : start + TOGETHER].astype(np.float64)
+            place = first + start
+            at = begin + WEIGHT * place
+            self._buffer[at : at + WEIGHT * len(part)].view(np.int64)[:] = whole_numbers(
+                part, self._exponent, xp
+            )
+            labels = self._buffer[place : place + len(part)]
+            is_gone = (part == 0) & (labels != NO_LABEL)
+            self.n_weightless += int(is_gone.sum())
+            labels[is_gone] = NO_LABEL
 
     def _close(self) -> None:
         """The chunk is full: it stays, or it is kept beside the device."""

@@ -26,10 +26,13 @@ LEAST_ROWS: Final = 1 << 14  # that a block of threads counts at once, if there 
 
 
 class DeviceCounter:
-    """Class counts by (slot, column, code) of codes on a device."""
+    """Class counts by (slot, column, code) of codes on a device: of rows, or of their weights."""
 
-    def __init__(self, codes: Codes, columns: Sequence[Column], n_classes: int) -> None:
+    def __init__(
+        self, codes: Codes, columns: Sequence[Column], n_classes: int, *, by_weight: bool = False
+    ) -> None:
         self.columns, self.codes = columns, codes
+        self._by_weight = by_weight
         self.sizes: Sequence[int] = codes.layout.sizes
         self._n_classes = n_classes
         # Counted once for all, as the root is asked for again when the rules are known.
@@ -55,7 +58,9 @@ class DeviceCounter:
             items = items_of(sizes, max(1, device.blocks // PIECES))
             if not len(items):
                 continue
-            device.tally(chunk, targets, items, order, self._n_classes, counts)
+            device.tally(
+                chunk, targets, items, order, self._n_classes, counts, is_weighed=self._by_weight
+            )
         return device.there(counts).view(np.int64)
 
     def _ordered(self, chunk: Chunk, tree: Tree | None) -> tuple[Order, NDArray[np.int64]]:

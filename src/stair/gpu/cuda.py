@@ -112,9 +112,14 @@ class Launches:
         order: Order,
         n_classes: int,
         counts: Foreign,
+        *,
+        is_weighed: bool = False,
     ) -> None:
         listed = self.here(items.reshape(-1))
         rows = np.int64(0) if order.rows is None else order.rows
+        if is_weighed:
+            self._weigh(chunk, columns, listed, (order.tags, rows), n_classes, counts)
+            return
         for panels, group in _groups(chunk.layout, columns, n_classes, self.near):
             about = np.zeros((len(group), 8), dtype=np.int32)
             wide = 0  # counts of one class
@@ -134,6 +139,34 @@ class Launches:
                 self.here(about.reshape(-1)), np.int32(len(group)), np.int32(n_classes),
                 np.int32(wide), counts, np.int64(counts[0].size), threads=self._counting,
             )  # fmt: skip
+
+    def _weigh(
+        self,
+        chunk: Chunk,
+        columns: Mapping[int, Sequence[Target]],
+        items: Foreign,
+        order: tuple[Foreign, Foreign],
+        n_classes: int,
+        counts: Foreign,
+    ) -> None:
+        tags, rows = order
+        for panel, own in columns.items():
+            for group in _that_fit(own, n_classes, self.near):
+                about = np.zeros((len(group), 8), dtype=np.int32)
+                n_sums = 0
+                for k, each in enumerate(group):
+                    about[k, :3] = each.byte, each.width, n_sums
+                    about[k, 5:7] = each.size, each.out
+                    n_sums += each.size * n_classes
+                held = 32 * len(group)
+                if held + 8 * n_sums > self.near:
+                    n_sums = 0  # all is summed far away
+                self._launch(
+                    "weigh", len(items) // 3, held + 8 * n_sums, chunk.panel(panel),
+                    np.int32(chunk.layout.widths[panel]), chunk.weights, tags, rows, items,
+                    self.here(about.reshape(-1)), np.int32(len(group)), np.int32(n_classes),
+                    np.int32(n_sums), counts, np.int64(counts[0].size), threads=self._counting,
+                )  # fmt: skip
 
     def encode(
         self, buffer: Foreign, start: int, width: int, columns: Sequence[tuple[Place, Feed]]
@@ -258,6 +291,20 @@ def _groups(
                 left -= needed
             start += layout.widths[panel]
         yield panels, group
+
+
+def _that_fit(columns: Sequence[Target], n_classes: int, near: int) -> Iterator[list[Target]]:
+    """Columns whose sums have room nearby together."""
+    group: list[Target] = []
+    left = near
+    for each in sorted(columns):
+        needed = 32 + 8 * each.size * n_classes
+        if group and needed > left:
+            yield group
+            group, left = [], near
+        group.append(each)
+        left -= needed
+    yield group
 
 
 def _room(column: Target, n_classes: int) -> int:

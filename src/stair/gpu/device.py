@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stair.data.frame import Array
 from stair.data.packages import Foreign
 from stair.engines.counting import Paths
-from stair.gpu.panels import Layout, Place
+from stair.gpu.panels import WEIGHT, Layout, Place
 
 # How values are compared with bounds: not at all, as doubles, or as whole numbers of 64 bits.
 AS_IT_IS: Final = 0
@@ -38,6 +38,13 @@ class Chunk:
     @property
     def labels(self) -> Foreign:
         return self.buffer[: self.n_rows]
+
+    @property
+    def weights(self) -> Foreign:
+        """What each row counts, in whole numbers; not all rows have some."""
+        start = self.layout.start_of_weights(self.room)
+        held = self.buffer[start : start + WEIGHT * self.n_rows]
+        return held.view(np.int64)
 
     def panel(self, k: int) -> Foreign:
         """The bytes of a panel."""
@@ -169,9 +176,11 @@ class Device(Protocol):
         order: Order,
         n_classes: int,
         counts: Foreign,
+        *,
+        is_weighed: bool = False,
     ) -> None:
-        """Add the rows of the items (slot, start, stop) to the counts: slots × codes × classes. The
-        columns are those of each panel."""
+        """Add the rows of the items (slot, start, stop) to the counts: slots × codes × classes; or
+        their weights. The columns are those of each panel."""
 
     def encode(
         self, buffer: Foreign, start: int, width: int, columns: Sequence[tuple[Place, Feed]]

@@ -224,6 +224,59 @@ TALLY(tally_16, 4, One<uint4>)
 TALLY(tally_16_4, 4, Two<uint4, u32>)
 TALLY(tally_16_8, 4, Two<uint4, uint2>)
 
+// --- the same by the weights of rows ------------------------------------------------------------
+
+// Weights are whole numbers of 64 bits. Their sums nearby are of two halves, for which there is an
+// instruction each: whoever makes the lower one run over adds one to the upper one. Of a column the
+// word is its byte in the panel's row, and `bytes` how wide its codes are.
+extern "C" __global__ void weigh(
+    const u8* panel, int width, const u64* weights, const u8* tags, const u32* order,
+    const int* items, const int* columns, int n_columns, int n_classes, int n_sums,
+    u64* counts, i64 per_slot)
+{
+    DYNAMIC(Column, near_by);
+    u32* low = (u32*)(near_by + n_columns);
+    u32* high = low + n_sums;
+    int start = items[3 * blockIdx.x + 1], stop = items[3 * blockIdx.x + 2];
+    u64* into = counts + items[3 * blockIdx.x] * per_slot;
+    bool is_near = n_sums > 0 && (i64)(stop - start) * n_columns * 2 > n_sums;
+    for (int k = threadIdx.x; k < n_columns; k += blockDim.x)
+        near_by[k] = ((const Column*)columns)[k];
+    if (is_near)
+        for (int k = threadIdx.x; k < 2 * n_sums; k += blockDim.x) low[k] = 0;
+    __syncthreads();
+    for (int at = start + threadIdx.x; at < stop; at += blockDim.x) {
+        int tag = tags[at];
+        if (tag >= n_classes) continue;
+        i64 row = order ? order[at] : at;
+        u64 weight = weights[row];
+        const u8* codes = panel + row * width;
+        for (int c = 0; c < n_columns; c++) {
+            const u8* own = codes + near_by[c].word;
+            int code = near_by[c].bytes == 2 ? *(const u16*)own : *own;
+            if (!is_near) {
+                atomicAdd(into + (i64)(near_by[c].out + code) * n_classes + tag, weight);
+                continue;
+            }
+            int place = near_by[c].base + tag * near_by[c].size + code;
+            u32 less = (u32)weight, more = (u32)(weight >> 32);
+            u32 before = atomicAdd(low + place, less);
+            more += before + less < before;
+            if (more) atomicAdd(high + place, more);
+        }
+    }
+    __syncthreads();
+    if (!is_near) return;
+    for (int c = 0; c < n_columns; c++) {
+        Column column = near_by[c];
+        for (int k = threadIdx.x; k < column.size * n_classes; k += blockDim.x) {
+            int tag = k / column.size, code = k - tag * column.size;
+            u64 sum = (u64)high[column.base + k] << 32 | low[column.base + k];
+            if (sum) atomicAdd(into + (i64)(column.out + code) * n_classes + tag, sum);
+        }
+    }
+}
+
 // --- values of any type -------------------------------------------------------------------------
 
 enum Type { F32, F64, I8, I16, I32, I64, U8, U16, U32, U64 };

@@ -75,14 +75,18 @@ class Twin:
         order: Order,
         n_classes: int,
         counts: Array,
+        *,
+        is_weighed: bool = False,
     ) -> None:
         for slot, start, stop in items.tolist():
             tags = order.tags[start:stop]
             rows = np.arange(start, stop) if order.rows is None else order.rows[start:stop]
             rows, tags = rows[tags < n_classes], tags[tags < n_classes].astype(np.int64)
+            weights = chunk.weights[rows] if is_weighed else None  # their sums are exact as floats
             for panel, each in ((panel, each) for panel, own in columns.items() for each in own):
                 codes = _codes(chunk, panel, each.byte, each.width)[rows].astype(np.int64)
-                found = np.bincount(codes * n_classes + tags, minlength=each.size * n_classes)
+                places = codes * n_classes + tags
+                found = np.bincount(places, weights, minlength=each.size * n_classes)
                 into = counts[slot, each.out : each.out + each.size]
                 into += found.reshape(-1, n_classes).astype(counts.dtype)
 

@@ -86,9 +86,11 @@ def grow_by_level(
     known: Divisions | None = None,
     ahead: Ahead = FAR_AHEAD,
     on_pass: Callable[[Pass, Divisions], None] | None = None,
+    n_rows: int | None = None,
 ) -> LevelGrowth:
-    """What `grow` finds with an engine that has the same codes, from a counter."""
-    engine = HistogramEngine(counter.columns, counter.sizes, counter.totals)
+    """What `grow` finds with an engine that has the same codes, from a counter; of one that counts
+    weights `n_rows` says of how many rows."""
+    engine = HistogramEngine(counter.columns, counter.sizes, counter.totals, n_rows)
     search = Search(engine, max_rule_length)
     known = known or Divisions()
     root = plant(engine, positive)

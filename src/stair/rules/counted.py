@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.weights import Unit
 from stair.rules.clauses import Clause
 from stair.rules.groups import Groups, groups_apart, groups_of_matches
 from stair.rules.matches import Matches
@@ -119,6 +120,22 @@ def by_weight(evidence: Sequence[RuleEvidence], heavy: Counted) -> tuple[RuleEvi
         replace(each, weighed=figures, share=figures.recall)
         for each, figures in zip(evidence, heavy.of_rules, strict=True)
     )
+
+
+def rest_by_weight(rest: Rest, heavy: Counted) -> Rest:
+    """The rows that no rule covers, with their weight."""
+    left = heavy.rest
+    return replace(rest, weighed=Figures(left.rows, left.hits, int(heavy.totals.sum())))
+
+
+def weighed_of(unit: Unit, heavy: Counted, score: float) -> Weighed:
+    """All rules together by weight, in the weights that were given."""
+    total, nothing = unit.true(float(heavy.totals.sum())), math.nan
+    if heavy.positive is None:
+        return Weighed(unit.name, total, nothing, nothing, nothing, score)
+    figures = heavy.of_class(heavy.positive)
+    outliers, alerts, hits = map(unit.true, (figures.total, figures.rows, figures.hits))
+    return Weighed(unit.name, total, outliers, alerts, hits, score)
 
 
 @dataclass(frozen=True, eq=False)

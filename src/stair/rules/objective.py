@@ -37,13 +37,18 @@ def log_table(total: int, n_rows: int | None = None) -> NDArray[np.float64] | No
 
     Every engine reads the same table, so every engine gets the same gain to the last bit.
     """
-    if n_rows is not None and total > max(SMALL_TABLE, TABLE_PER_ROW * n_rows):
+    if n_rows is not None and not has_table(total, n_rows):
         return None
     k = np.arange(total + 1, dtype=np.float64)
     table = np.zeros(total + 1)
     np.log2(k[1:], out=table[1:])
     table *= k
     return table
+
+
+def has_table(total: int, n_rows: int) -> bool:
+    """Whether a table up to that weight is worth it for so many rows."""
+    return total <= max(SMALL_TABLE, TABLE_PER_ROW * n_rows)
 
 
 class ComputedLogs:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stair.data.conversion import NETWORKS, TIME_PARTS, WEEKDAYS, Part, network_of, part_of
 from stair.data.frame import Array, DType, Value
+from stair.data.weights import Unit, nothing_of_a_class, weightless_in_words
 from stair.engines.counting import Block, Codes, bin_numbers, code_type
 from stair.errors import StairError
 from stair.learn.table import notes_on_parts
@@ -227,6 +228,7 @@ class Coded:
     names: tuple[str, ...]  # of all columns of the table, the label's too
     source: str
     codebook: Codebook | None = None
+    unit: Unit | None = None  # of the weights of rows, where these have some
 
     def schema(self, whole: Counts) -> Schema:
         """What rules learned from all rows compare, by the counts of all codes."""
@@ -261,13 +263,21 @@ class Plan:
     def coding(self) -> Coding:
         return self.coder.coding
 
-    def coded(self, totals: tuple[int, ...]) -> Coded:
-        """With the rows of each class, which are known when all rows are coded."""
+    def coded(
+        self, totals: tuple[int, ...], unit: Unit | None = None, n_weightless: int = 0
+    ) -> Coded:
+        """With the rows of each class, which are known when all rows are coded; where they have
+        weights, those of weight 0 are not among them."""
         verdict = self.verdict
+        notes = [*self.notes, *verdict.notes]
+        if unit is not None and n_weightless:
+            if 0 in totals:
+                raise nothing_of_a_class(unit.name)
+            notes.append(weightless_in_words(unit.name, n_weightless))
         return Coded(
             self.coding, verdict.classes, verdict.positive, verdict.meaning,
-            (*self.notes, *verdict.notes), totals, self.left_out, self.names, self.source,
-            verdict.codebook,
+            tuple(notes), totals, self.left_out, self.names, self.source,
+            verdict.codebook, unit,
         )  # fmt: skip
 
 

@@ -7,17 +7,19 @@ read it, a batch at a time: while one becomes codes the next is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stair.data.frame import Array
 from stair.data.lots import lots_of
 from stair.data.stream import open_stream
+from stair.data.weights import Amounts
 from stair.engines.counting import Block, n_cpus
 from stair.engines.large import Cuda, read_memory
 from stair.gpu.codes import Codes, division_of
@@ -30,7 +32,7 @@ from stair.scale.draw import CodeSample
 from stair.scale.duckdb import LOOKING, FileRows, profiles_of, told_batches
 from stair.scale.held import Held, held_table
 from stair.scale.on_gpu import feed_of, feed_of_labels, profile_there
-from stair.scale.options import Options
+from stair.scale.options import Options, Weighing
 from stair.scale.profile import Profile
 from stair.scale.raw import Batch
 from stair.scale.work import spill_folder
@@ -43,6 +45,18 @@ CODING: Final = "pass 2, making codes"
 
 class CudaCounter(DeviceCounter):
     """Counts on a GPU, from codes of which rows can be drawn."""
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether rows have weights."""
+        return self.codes.layout.is_weighed
+
+    @property
+    def heavy(self) -> DeviceCounter | None:
+        """The same by the weights of rows, where these have some."""
+        if not self.is_weighed:
+            return None
+        return DeviceCounter(self.codes, self.columns, len(self.totals), by_weight=True)
 
     def draw(self, most: int, seed: int) -> CodeSample:
         """At most so many rows, each as readily as the other."""
@@ -67,7 +81,8 @@ class CudaCounter(DeviceCounter):
         rows = device.xp.flatnonzero(chosen)
         if len(rows):
             codes = [device.there(column) for column in _codes_of(chunk, rows + start)]
-            block = Block(codes, device.there(labels[rows]))
+            weights = device.there(chunk.weights[rows + start]) if self.is_weighed else None
+            block = Block(codes, device.there(labels[rows]), weights)
             drawn.take(device.there(places[rows]), block)
 
 
@@ -110,28 +125,62 @@ def code_rows(
     there = rows.there if isinstance(rows, Held) else {}
     with ThreadPoolExecutor(n_cpus()) as pool:
         here = [name for name in names if name not in there]
-        profiles = profiles_of(_batches(rows, here, LOOKING, say), here, pool) if here else {}
+        weighing, amounts = options.weights, Amounts()
+        profiles = _look(rows, here, there, weighing, amounts, pool, say)
         if there:
             say(LOOKING)
         whole: dict[str, Profile] = {
             name: profile_there(device, there[name]) if name in there else profiles[name]
             for name in names
         }
+        unit = None
+        if weighing is not None:
+            if weighing.column in there:
+                amounts.add(there[weighing.column], device.xp)
+            unit = weighing.unit(amounts)
         n_rows = whole[options.label].n_rows
         plan = make_plan(whole, options, "cuda", rows.names, rows.source, coding, rows.notes)
-        layout = Layout.of(plan.coding.sizes)
+        layout = Layout.of(plan.coding.sizes, is_weighed=unit is not None)
         division = division_of(n_rows, layout.bytes_of_row, memory - counts_in(memory), together)
-        codes = Codes(device, layout, division)
+        codes = Codes(device, layout, division, 0 if unit is None else unit.exponent)
         if there:
-            _code_there(codes, plan, rows, there, pool, say)
+            _code_there(codes, plan, rows, there, weighing, pool, say)
         else:
-            used = list(dict.fromkeys([options.label, *(f.source for f in plan.coding.fields)]))
-            for block in _blocks(_batches(rows, used, CODING, say), plan, pool):
+            fields = [f.source for f in plan.coding.fields]
+            used = [options.label, *fields, *([] if weighing is None else [weighing.column])]
+            batches = _batches(rows, list(dict.fromkeys(used)), CODING, say)
+            for block, weights in _blocks(batches, plan, weighing, pool):
                 uploaded = [Feed(device.here(each)) for each in block.codes]
-                codes.add(uploaded, Feed(device.here(block.labels)))
+                sent = None if weights is None else device.here(weights)
+                codes.add(uploaded, Feed(device.here(block.labels)), sent)
         codes.end()
     counter = CudaCounter(codes, plan.coding.columns, len(plan.verdict.classes))
-    return plan.coded(counter.totals), counter
+    return plan.coded(counter.totals, unit, codes.n_weightless), counter
+
+
+def _look(
+    rows: FileRows | Held,
+    names: list[str],
+    there: Mapping[str, Array],
+    weighing: Weighing | None,
+    amounts: Amounts,
+    pool: ThreadPoolExecutor,
+    say: Progress,
+) -> dict[str, Profile]:
+    """What the columns of the processor hold, and the weights where they are one of them."""
+    wanted = names
+    if weighing is not None and weighing.column not in there:
+        wanted = list(dict.fromkeys([*names, weighing.column]))
+    if not wanted:
+        return {}
+
+    def batches() -> Iterator[Batch]:
+        for batch in _batches(rows, wanted, LOOKING, say):
+            if weighing is not None and weighing.column in batch:
+                amounts.add(weighing.of(batch))
+            yield batch
+
+    return profiles_of(batches(), names, pool)
 
 
 def _batches(rows: FileRows | Held, names: list[str], what: str, say: Progress) -> Iterator[Batch]:
@@ -140,12 +189,24 @@ def _batches(rows: FileRows | Held, names: list[str], what: str, say: Progress) 
     return told_batches(rows.stream, names, what, say)
 
 
-def _blocks(batches: Iterable[Batch], plan: Plan, pool: ThreadPoolExecutor) -> Iterator[Block]:
-    """Each batch as codes; the next is read while one becomes them."""
+def _blocks(
+    batches: Iterable[Batch], plan: Plan, weighing: Weighing | None, pool: ThreadPoolExecutor
+) -> Iterator[tuple[Block, NDArray[np.float64] | None]]:
+    """Each batch as codes, and the weights; the next is read while one becomes them."""
+
+    def coded(batch: Batch) -> tuple[Block, NDArray[np.float64] | None]:
+        block = plan.coder(batch, pool)
+        if weighing is None:
+            return block, None
+        weights = weighing.of(batch)
+        if len(weights) > len(block.labels):
+            weights = weights[plan.coder.classes_of(batch) >= 0]
+        return block, weights
+
     with ThreadPoolExecutor(1) as beside:
         coming = None
         for batch in batches:
-            following = beside.submit(plan.coder, batch, pool)
+            following = beside.submit(coded, batch)
             if coming is not None:
                 yield coming.result()
             coming = following
@@ -158,6 +219,7 @@ def _code_there(
     plan: Plan,
     rows: FileRows | Held,
     there: dict[str, Array],
+    weighing: Weighing | None,
     pool: ThreadPoolExecutor,
     say: Progress,
 ) -> None:
@@ -170,12 +232,15 @@ def _code_there(
         if field.source in there
     }
     labels = feed_of_labels(device, there[label], plan.coder) if label in there else None
+    weights = None if weighing is None else there.get(weighing.column)
     others = [j for j in range(len(coding.fields)) if j not in feeds]
     used = [label] * (labels is None) + [coding.fields[j].source for j in others]
+    if weighing is not None and weights is None:
+        used.append(weighing.column)
     if not used:
         assert labels is not None
         say(CODING)
-        codes.add([feeds[j] for j in range(len(coding.fields))], labels)
+        codes.add([feeds[j] for j in range(len(coding.fields))], labels, weights)
         return
     for first, batch in rows.batches(list(dict.fromkeys(used)), CODING):
         stop = first + batch.n_rows
@@ -188,7 +253,10 @@ def _code_there(
             tags = Feed(device.here(bytes_of))
         else:
             tags = labels.part(first, stop)
-        codes.add([sent[j] for j in range(len(coding.fields))], tags)
+        own = None if weights is None else weights[first:stop]
+        if weighing is not None and own is None:
+            own = device.here(weighing.of(batch))
+        codes.add([sent[j] for j in range(len(coding.fields))], tags, own)
 
 
 def _coded(coding: Coding, batch: Batch, j: int) -> Array:

@@ -235,13 +235,19 @@ class CodeSample:
         if self.block is not None:
             places = np.append(self.places, places)
             both = zip(self.block.codes, block.codes, strict=True)
+            weights = None
+            if self.block.weights is not None and block.weights is not None:
+                weights = np.append(self.block.weights, block.weights)
             block = Block(
-                [np.concatenate(pair) for pair in both], np.append(self.block.labels, block.labels)
+                [np.concatenate(pair) for pair in both],
+                np.append(self.block.labels, block.labels),
+                weights,
             )
         drawn = np.argsort(lots_of(self.seed, places), kind="stable")[: self.most]
         kept = drawn[np.argsort(places[drawn])]
         self.places = places[kept]
-        self.block = Block([codes[kept] for codes in block.codes], block.labels[kept])
+        weights = None if block.weights is None else block.weights[kept]
+        self.block = Block([codes[kept] for codes in block.codes], block.labels[kept], weights)
 
 
 @dataclass(slots=True, eq=False)

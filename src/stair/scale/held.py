@@ -27,14 +27,16 @@ from stair.scale.rows import G
 
 BATCH_BYTES: Final = 32 << 20
 LABEL: Final = "label"  # what labels are called that come by themselves
+WEIGHTS: Final = "weights"  # and weights
 
 
 class Labelled(NamedTuple):
-    """A table, and labels that came by themselves."""
+    """A table, and labels or weights that came by themselves."""
 
     data: object
-    labels: object
+    values: object
     name: str
+    what: str = LABEL
 
 
 @dataclass(slots=True, eq=False)
@@ -95,18 +97,24 @@ def rows_together(n_columns: int) -> int:
     return min(1 << 19, max(VECTOR, together // VECTOR * VECTOR))
 
 
-def labelled(data: object, labels: object) -> Labelled:
-    """A table with its labels as a column, by a name that no other has."""
-    names = set(named(_names_of(data)))
-    numbers = (f"{LABEL} ({number})" for number in count(2))
-    return Labelled(data, labels, next(n for n in chain([LABEL], numbers) if n not in names))
+def labelled(data: object, values: object, what: str = LABEL) -> Labelled:
+    """A table with labels or weights as a column, by a name that no other has."""
+    names = set(_named_in(data))
+    numbers = (f"{what} ({number})" for number in count(2))
+    return Labelled(data, values, next(n for n in chain([what], numbers) if n not in names), what)
+
+
+def _named_in(data: object) -> list[str]:
+    if isinstance(data, Labelled):
+        return [*_named_in(data.data), data.name]
+    return list(named(_names_of(data)))
 
 
 def held_table(data: object, device: Device, say: Progress) -> Held:
     """A table in memory or on the device, column by column; nothing is copied that is there."""
     if isinstance(data, Labelled):
         held = held_table(data.data, device, say)
-        _add(held, data.labels, data.name, device)
+        _add(held, data, device)
         return held
     columns = _columns_of(data, device)
     there = {name: array for name, array in columns.items() if array is not None}
@@ -134,11 +142,13 @@ def held_table(data: object, device: Device, say: Progress) -> Held:
     return Held(names, here, there, lengths.pop(), "", notes, device, say)
 
 
-def _add(held: Held, labels: object, name: str, device: Device) -> None:
-    """One more column, of labels."""
-    array = device.taken(labels)
+def _add(held: Held, given: Labelled, device: Device) -> None:
+    """One more column, of labels; or of weights, which no rule can speak of as it has no name in
+    the table."""
+    name = given.name
+    array = device.taken(given.values)
     if array is None:
-        frame = from_object({name: labels})
+        frame = from_object({name: given.values})
         held.here[name] = from_loaded((frame.columns[name], frame.types.get(name, "")))
         n_rows = frame.n_rows
     else:
@@ -146,10 +156,10 @@ def _add(held: Held, labels: object, name: str, device: Device) -> None:
         held.there[name] = array
         n_rows = len(array)
     if n_rows != held.n_rows:
-        raise StairError(
-            f"{option('labels')} has {n_rows:,} values, but the data has {held.n_rows:,} rows"
-        )
-    held.names = [*held.names, name]
+        said = option("labels") if given.what == LABEL else given.what
+        raise StairError(f"{said} has {n_rows:,} values, but the data has {held.n_rows:,} rows")
+    if given.what == LABEL:
+        held.names = [*held.names, name]
 
 
 def _columns_of(data: object, device: Device) -> dict[str, Foreign | None]:

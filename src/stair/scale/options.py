@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stair.data.stream import Stream
+from stair.data.weights import UNNAMED, Amounts, Unit, no_amounts
 from stair.engines.large import BINS
 from stair.errors import StairError, no_such_column, option
 from stair.rules.columns import LISTS, Lists
+from stair.scale.raw import Batch, amounts_of
 
 # Measured: what a run takes besides, and what DuckDB's reader holds for a column of Parquet outside
 # of its own limit (pages of a megabyte, packed and unpacked).
@@ -17,6 +22,25 @@ BESIDES: Final = 350 * 10**6
 A_COLUMN: Final = 2 * 10**6
 COPIES: Final = 2  # of texts on their way from DuckDB to us: measured, with some to spare
 A_VALUE: Final = 200  # bytes for each value of a sample while it is learned from
+
+
+class Weighing(NamedTuple):
+    """The column of weights, and what they are called, if anything."""
+
+    column: str
+    name: str | None
+
+    def of(self, batch: Batch) -> NDArray[np.float64]:
+        """The weights of some rows as they are."""
+        found = amounts_of(batch[self.column])
+        if found is None:
+            raise no_amounts(self.name)
+        return found
+
+    def unit(self, amounts: Amounts) -> Unit:
+        """How weights are held, when all of them are looked at."""
+        amounts.check(self.name)
+        return Unit(self.name or UNNAMED, amounts.exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +61,13 @@ class Options:
     lists: Lists = LISTS
     negative: object = None
     outlier_kinds: bool = False  # several kinds of outlier, each with rules of its own
+    weights: Weighing | None = None  # how much each row counts
     as_matrix: bool = False  # as an estimator reads data: all columns are numbers, labels stay
 
     def wanted(self, names: Sequence[str], source: str) -> list[str]:
         """The columns to read, in the order of the data."""
-        for name in (self.label, *(self.include or ()), *self.exclude, *self.kinds):
+        named = () if self.weights is None or self.weights.name is None else (self.weights.column,)
+        for name in (self.label, *(self.include or ()), *self.exclude, *self.kinds, *named):
             if name not in names:
                 raise no_such_column(name, names, source or "the data")
         left = [n for n in names if n not in self.exclude]

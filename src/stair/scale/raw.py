@@ -82,6 +82,20 @@ def whole(values: Array, missing: NDArray[np.bool_] | None = None) -> Array:
     return plain if missing is None else np.ma.MaskedArray(plain, missing)
 
 
+def amounts_of(raw: Raw) -> NDArray[np.float64] | None:
+    """A column as floats, NaN where it has no value; None where it holds what is no number."""
+    if isinstance(raw, Words):
+        try:
+            numbers = np.array([*raw.values, np.nan], dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+        return numbers[raw.codes]
+    if raw.dtype.kind == "M":
+        return np.full(len(raw), np.nan) if all_missing(raw) else None
+    amounts: NDArray[np.float64] = np.ma.getdata(raw).astype(np.float64)
+    return np.where(gone(raw), np.nan, amounts) if isinstance(raw, np.ma.MaskedArray) else amounts
+
+
 def from_loaded(loaded: Loaded) -> tuple[Raw, str]:
     """A column of a frame, and what it was."""
     array, was = loaded

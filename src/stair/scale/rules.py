@@ -29,7 +29,17 @@ from stair.learn.validation import Check
 from stair.progress import Progress
 from stair.rules.clauses import Clause
 from stair.rules.columns import ANY_OTHER, FAR, Binned, Categories, Column, Times
-from stair.rules.counted import Counted, Rest, RuleEvidence, counted_of, groups_of_disjoint
+from stair.rules.counted import (
+    Counted,
+    Rest,
+    RuleEvidence,
+    Weighed,
+    by_weight,
+    counted_of,
+    groups_of_disjoint,
+    rest_by_weight,
+    weighed_of,
+)
 from stair.rules.objective import Counts
 from stair.rules.rule_set import Leaf, RuleSet, rule_set_of
 from stair.rules.schema import Schema, Values
@@ -60,6 +70,7 @@ class Learned:
     suspects: tuple[str, ...] = ()  # what should be looked at twice
     frontier: tuple[tuple[int, float], ...] = ()  # total length and score, rule by rule
     counted: Counted | None = None  # all counts of distilled rules
+    weighed: Weighed | None = None  # all rules together by weight, where rows have some
 
 
 def learn_rules(
@@ -71,8 +82,10 @@ def learn_rules(
     known: Divisions | None = None,
     on_level: Callable[[Divisions], None] | None = None,
     ahead: Ahead = FAR_AHEAD,
+    heavy: Counter | None = None,
 ) -> Learned:
-    """STAIR by level, and a last pass that counts the rules that it keeps."""
+    """STAIR by level, and a last pass that counts the rules that it keeps; where rows have weights,
+    it goes by `heavy`, which counts these."""
     n_rows = sum(coded.totals)
 
     def told(found: Pass, known: Divisions) -> None:
@@ -85,8 +98,9 @@ def learn_rules(
         )
 
     say("learning, level by level")
+    learned_by = counter if heavy is None else heavy
     found = grow_by_level(
-        counter,
+        learned_by,
         min_score=method.floor,
         max_rule_length=method.max_rule_length,
         max_total_length=method.max_total_length,
@@ -95,12 +109,13 @@ def learn_rules(
         known=known,
         ahead=ahead,
         on_pass=told,
+        n_rows=None if heavy is None else n_rows,
     )
     growth = found.growth
     started = time.perf_counter()
     say("counting the rules on all rows")
     nodes = list(growth.leaves())
-    counts = recount(counter, growth)
+    counts = recount(learned_by, growth)
     if [node.group.counts for node in nodes] != counts:
         raise StairError("two passes over the data disagree; was it changed meanwhile? Run again")
     seconds = time.perf_counter() - started
@@ -114,19 +129,40 @@ def learn_rules(
         leaves, coded.classes, coded.schema(whole), growth.root.label, coded.positive
     )
     tallies = _tallies(rules, coded, whole)
-    groups = groups_of_disjoint(rules)
-    counted = counted_of(rules, groups, _met_by_clause(rules, tallies))
-    evidence = counted.evidence()
+    groups, by_weights = groups_of_disjoint(rules), None
+    if heavy is not None:  # the rules have the counts of rows, and weights stand beside them
+        by_weights = counted_of(rules, groups)
+        rules = _with_rows(rules, leaves, recount(counter, growth), coded)
+    counted = counted_of(rules, groups_of_disjoint(rules), _met_by_clause(rules, tallies))
+    evidence, rest, weighed = counted.evidence(), counted.rest, None
+    score = counted.score
+    if by_weights is not None and coded.unit is not None:
+        evidence = by_weight(evidence, by_weights)
+        rest = rest_by_weight(rest, by_weights)
+        weighed = weighed_of(coded.unit, by_weights, counted.score)
+        score = by_weights.score
     depth = max(map(_depth, nodes))
     missed = 0 if coded.positive is None else counted.unexplained
     passes = (*found.passes, last)
     wanted = {} if coded.positive is None else {coded.positive: "the outliers"}
     return Learned(
-        rules, tuple(growth.steps), counted.score, evidence, passes, depth, missed=missed,
-        tallies=tallies,
+        rules, tuple(growth.steps), score, evidence, passes, depth, missed=missed, rest=rest,
+        tallies=tallies, weighed=weighed,
         suspects=_suspects(rules, evidence, coded, whole, wanted),
         frontier=frontier_of(rules, groups, wanted),
     )  # fmt: skip
+
+
+def _with_rows(
+    rules: RuleSet, leaves: list[Leaf], counts: list[tuple[int, ...]], coded: Coded
+) -> RuleSet:
+    """The same rules with counts of rows in place of weights."""
+    own = {leaf.clauses: each for leaf, each in zip(leaves, counts, strict=True)}
+    counted = tuple(
+        replace(rule, counts=tuple(zip(coded.classes, map(float, own[rule.clauses]), strict=True)))
+        for rule in rules
+    )
+    return replace(rules, rules=counted, totals=tuple(map(float, coded.totals)))
 
 
 def _suspects(
@@ -189,7 +225,8 @@ def check_by_codes(
     )
     labels = Verdict(codes, coded.classes, coded.positive, coded.meaning)
     made = Made(learned.rules, learned.trace)
-    check = check_rules(learner(learned.rules.schema, labels), made, values, codes, validate)
+    learn = learner(learned.rules.schema, labels)
+    check = check_rules(learn, made, values, codes, validate, block.weights)
     if not isinstance(check, str) and len(codes) < sum(coded.totals):
         note = f"rows kept aside are of a random sample of {len(codes):,} rows"
         coded = replace(coded, notes=(*coded.notes, note))

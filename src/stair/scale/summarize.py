@@ -32,8 +32,8 @@ from stair.scale.dask import FrameRows, code_frame, connected, open_frame
 from stair.scale.distilled import distill_rows
 from stair.scale.draw import CodeSample
 from stair.scale.duckdb import FileRows, look_at, write_codes
-from stair.scale.held import labelled
-from stair.scale.options import Options, check_room, rows_that_fit
+from stair.scale.held import WEIGHTS, labelled
+from stair.scale.options import Options, Weighing, check_room, rows_that_fit
 from stair.scale.parts import files_here, of_dask, shared_folder
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned, check_by_codes, learn_rules
@@ -84,11 +84,7 @@ def learn_large(
     data, statement = _in_one_table(source.data, statement, engine)
     label = _label_of(statement, engine)
     _check_work(engine, method, data)
-    if statement.weights is not None:
-        raise StairError(
-            f"{option('weights')} is for rows in memory; leave it out, or "
-            f"{option('engine', engine.name)}"
-        )
+    weighing = _weighing_of(statement, method, engine)
     if method.wish_of_one:
         raise StairError(
             f"{method.wish_of_one} is for rows in memory; leave the wish out, or "
@@ -103,7 +99,7 @@ def learn_large(
         tuple(dict.fromkeys([*chosen.exclude, *never])), dict(chosen.kinds or {}),
         source.time_parts, source.time_zone,
         method.time_windows, engine.bins, source.table, source.query, method.lists,
-        statement.negative, statement.has_kinds,
+        statement.negative, statement.has_kinds, weighing,
     )  # fmt: skip
     seed = seed_of(statement.random_state)
     is_by_level = isinstance(method, StairMethod) and not method.refine
@@ -252,20 +248,49 @@ def learn_on_gpu(
     ):
         memory = memory_of(engine, device)
         coded, counter = code_rows(rows, options, device, memory, say)
-        learned = _by_level(counter, coded, method, counts_in(memory), say, ahead=JUST_AHEAD)
+        learned = _by_level(
+            counter, coded, method, counts_in(memory), say, ahead=JUST_AHEAD, heavy=counter.heavy
+        )
         return check(counter, coded, learned)
 
 
 def _in_one_table(
     data: object, statement: Statement, engine: LargeEngine
 ) -> tuple[object, Statement]:
-    """Labels that come by themselves are a column where the rows are held."""
-    labels = statement.labels
-    is_path = isinstance(data, str | os.PathLike)
-    if not isinstance(engine, Cuda) or is_path or labels is None or isinstance(labels, str):
+    """Labels and weights that come by themselves are columns where the rows are held."""
+    if not isinstance(engine, Cuda) or isinstance(data, str | os.PathLike):
         return data, statement
-    whole = labelled(data, labels)
-    return whole, dataclasses.replace(statement, labels=whole.name)
+    labels, weights = statement.labels, statement.weights
+    if labels is not None and not isinstance(labels, str):
+        data = labelled(data, labels)
+        statement = dataclasses.replace(statement, labels=data.name)
+    if weights is not None and not isinstance(weights, str | Weighing):
+        data = labelled(data, weights, WEIGHTS)
+        own = getattr(weights, "name", None)
+        given = Weighing(data.name, None if own is None else str(own))
+        statement = dataclasses.replace(statement, weights=given)
+    return data, statement
+
+
+def _weighing_of(statement: Statement, method: Method, engine: LargeEngine) -> Weighing | None:
+    """How much each row counts, by a column; not every engine and method knows it."""
+    given = statement.weights
+    if given is None:
+        return None
+    is_by_level = isinstance(method, StairMethod) and not method.refine
+    if not isinstance(engine, Cuda) or not is_by_level:
+        raise StairError(
+            f"{option('weights')} is for rows in memory; leave it out, or "
+            f"{option('engine', engine.name)}"
+        )
+    if isinstance(given, Weighing):
+        return given
+    if not isinstance(given, str):
+        raise StairError(
+            f"the engine {engine.name} takes weights as a column of the data: give its name as "
+            f"{option('weights')}"
+        )
+    return Weighing(given, given)
 
 
 def _by_level(
@@ -276,13 +301,14 @@ def _by_level(
     say: Progress,
     folder: Path | None = None,
     ahead: Ahead = FAR_AHEAD,
+    heavy: Counter | None = None,
 ) -> Learned:
     """The rules; levels that are done are kept in the folder and found there again."""
     known, keep = Divisions(), None
     if folder is not None:
         levels = Levels.at(folder, coded, method.max_rule_length)
         known, keep = levels.load(), levels.save
-    learned = learn_rules(counter, coded, method, counts_at_once, say, known, keep, ahead)
+    learned = learn_rules(counter, coded, method, counts_at_once, say, known, keep, ahead, heavy)
     return dataclasses.replace(learned, n_passes=2 + known.n_passes)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import stair
 from stair.data import from_object
-from stair.data.conversion import MARKERS, TRUE_NUMBERS, as_numbers
+from stair.data.conversion import MARKERS, TRUE_NUMBERS, are_whole, as_numbers, whole_columns
 from stair.learn.table import choose_fields
 
 N = 300
@@ -133,3 +133,27 @@ def test_one_word_among_numbers_is_told() -> None:
     assert not stair.summarize(table, labels=flags, kinds=named, validate=0).notes
     table["weight"][7] = "007"
     assert not stair.summarize(table, labels=flags, validate=0).notes
+
+
+@given(
+    st.integers(0, 40).flatmap(
+        lambda n: st.lists(
+            st.lists(
+                st.sampled_from([0.0, -0.0, 3.0, -7.0, 0.5, -1e-300, 2.0**60, 1e308, np.nan]),
+                min_size=n,
+                max_size=n,
+            ),
+            min_size=1,
+            max_size=4,
+        )
+    )
+)
+def test_columns_are_whole_together_as_alone(columns: list[list[float]]) -> None:
+    """All columns of a matrix are looked at in few passes, for each of which a fit pays. What that
+    finds is what each column says by itself, many rows and few."""
+    matrix = np.array(columns).T
+    alone = [are_whole(column) for column in np.array(columns)]
+    assert whole_columns(matrix) == alone
+    if matrix.size:
+        many = np.repeat(matrix, 1 + 40_000 // matrix.size, axis=0)
+        assert whole_columns(np.asfortranarray(many)) == alone

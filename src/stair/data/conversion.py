@@ -172,23 +172,25 @@ def are_whole(numbers: Array) -> bool:
 
 
 def whole_columns(matrix: NDArray[np.float64]) -> list[bool]:
-    """`are_whole` of each column, in passes over rows, which lie side by side in memory."""
+    """`are_whole` of each column, in passes over rows, which lie side by side in memory.
+
+    None of the numbers is infinite: scikit-learn has refused those by then.
+    """
     n_columns = matrix.shape[1]
-    has_fractions, is_open = np.zeros((2, n_columns), dtype=np.bool_)
+    has_fractions, has_gaps = np.zeros((2, n_columns), dtype=np.bool_)
     start, step = 0, max(1, A_FEW // max(n_columns, 1))  # a few tell mostly
     while start < len(matrix) and not has_fractions.all():
         rows = matrix[start : start + step]
-        with np.errstate(invalid="ignore"):  # of infinite numbers nothing is known here
-            beside = np.rint(rows)
-            beside -= rows
-        if np.count_nonzero(beside):
-            has_fractions |= (np.abs(beside) > 0).any(axis=0)
-            is_open |= np.isnan(beside).any(axis=0)
+        is_other = np.rint(rows) != rows
+        if is_other.any():
+            is_gap = np.isnan(rows)
+            has_gaps |= is_gap.any(axis=0)
+            has_fractions |= (is_other & ~is_gap).any(axis=0)
         start, step = start + step, max(1, MANY // n_columns)
-    listed = zip(has_fractions.tolist(), is_open.tolist(), strict=True)
+    listed = zip(has_fractions.tolist(), has_gaps.tolist(), strict=True)
     return [
-        not fractions and (are_whole(matrix[:, j]) if unsure else len(matrix) > 0)
-        for j, (fractions, unsure) in enumerate(listed)
+        not fractions and (are_whole(matrix[:, j]) if gaps else len(matrix) > 0)
+        for j, (fractions, gaps) in enumerate(listed)
     ]
 
 

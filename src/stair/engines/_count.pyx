@@ -464,7 +464,11 @@ cdef class Kernel:
         each side (−1 where there is none), and how many rows miss the value.
         """
         cdef bint by_set = left_codes is not None
-        cdef const uint8_t[::1] chosen = left_codes if by_set else self.side
+        cdef const uint8_t[::1] chosen
+        cdef const uint8_t* first_chosen = NULL
+        if by_set:  # to look at an array takes longer than to mark a few rows
+            chosen = left_codes
+            first_chosen = &chosen[0]
         cdef int64_t found[4]
         cdef Py_ssize_t start, end, k
         cdef int64_t* counts = <int64_t*>calloc(self.n_classes, sizeof(int64_t))
@@ -474,10 +478,10 @@ cdef class Kernel:
         with nogil:
             if self.narrow[column]:
                 self.mark_entries(<uint32_t*>self.entries[column], column, start, end, cut,
-                                  missing_left, by_set, &chosen[0], counts, found)
+                                  missing_left, by_set, first_chosen, counts, found)
             else:
                 self.mark_entries(<uint64_t*>self.entries[column], column, start, end, cut,
-                                  missing_left, by_set, &chosen[0], counts, found)
+                                  missing_left, by_set, first_chosen, counts, found)
         left_counts = tuple([counts[k] for k in range(self.n_classes)])
         free(counts)
         return left_counts, found[0], found[1], found[2], found[3]

@@ -7,7 +7,8 @@ those it has not.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ class Gains(NamedTuple):
 def best_split(
     found: Gains,
     columns: Sequence[int],
-    used: Container[int],
+    used: Collection[int],
     length: int,
     tiny: float,
     bits: float = 1.0,
@@ -60,14 +61,16 @@ def best_split(
     attributes that it has already. Gains are in bits; purity counts them in units of so many
     `bits`.
     """
-    best_used, best_new = tiny, tiny
+    best_used, best_new = tiny if used else math.inf, tiny
     at_used, at_new = -1, -1
-    for k, (column, gain) in enumerate(zip(columns, found.gains, strict=True)):
-        if column in used:  # strictly better only: the first of equals wins
-            if gain > best_used:
+    for k, gain in enumerate(found.gains):  # strictly better only: the first of equals wins
+        if gain > best_new:
+            if columns[k] not in used:
+                best_new, at_new = gain, k
+            elif gain > best_used:
                 best_used, at_used = gain, k
-        elif gain > best_new:
-            best_new, at_new = gain, k
+        elif gain > best_used and columns[k] in used:
+            best_used, at_used = gain, k
     candidates = [
         Split(
             columns[k],

@@ -159,7 +159,9 @@ def translated(text: str, dialect: Dialect) -> str:
         for literal in list(tree.find_all(exp.Literal)):
             if literal.is_string and not literal.find_ancestor(exp.Cast):
                 literal.replace(exp.National(this=literal.this))
-    text = str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=True, comments=False))
+    # Older versions of sqlglot indent the lines of a name that has several, and so change it.
+    pretty = not any("\n" in name.name for name in tree.find_all(exp.Identifier))
+    text = str(tree.sql(dialect=dialect.sqlglot, identify=True, pretty=pretty, comments=False))
     return plain_text(text, dialect)
 
 

@@ -261,7 +261,7 @@ def test_a_changed_bound_is_shown_before_it_is_kept(page: Client, table: Path) -
 def test_relearning_takes_the_rejected_group_as_inliers(page: Client) -> None:
     first, second, *_ = page.groups()
     page.post(f"/group/{first}/verdict", {"verdict": "outlier"})
-    page.post(f"/group/{second}/verdict", {"verdict": "inlier"})
+    page.post(f"/group/{second}/verdict", {"verdict": "inlier", "note": "known customers"})
     said = page.post("/relearn").text + page.wait()
     assert "warning" not in said
     keys = page.groups()
@@ -270,6 +270,9 @@ def test_relearning_takes_the_rejected_group_as_inliers(page: Client) -> None:
     home = page.get("/").text
     assert "1 of 1 rule judged" in home
     assert "1 verdict without a rule now" in home
+    for taken in ("/", f"/group/{second}", "/take/rows.csv", "/take/report.html"):
+        found = page.get(taken)  # the note was in none of these, and the rule's own page gone
+        assert found.status == 200 and "known customers" in found.text
     assert "Undone: the rules, learned again" in page.post("/undo").headers["hx-trigger"]
     assert second in page.groups()
 
@@ -308,18 +311,27 @@ def test_another_floor_keeps_the_verdicts_of_rules_that_stay(page: Client) -> No
 
 
 def test_a_verdict_from_an_old_tab_is_answered(page: Client, table: Path) -> None:
-    """It was stored and answered with 500, where the new set has fewer rules than the old."""
-    *_, last, _ = page.groups()
-    page.post("/learn", {"floor": "0.5", "longest": "1", "method": "stair"})
+    """It was stored and answered with 500, as the rule's own page was: the new set has fewer rules
+    than the old, and the answer shows the rule where no other is next, as when a mind changes."""
+    _, last, _ = page.groups()
+    page.post("/learn", {"floor": "0.5", "longest": "1", "method": "distilled"})
     page.wait()
     assert last not in page.groups()
+    answer = page.post(f"/group/{last}/verdict", {"verdict": "outlier"})
+    assert answer.status == 200
+    assert "A rule of an earlier set: true outliers" in answer.headers["hx-trigger"]
     answer = page.post(f"/group/{last}/verdict", {"verdict": "inlier", "note": "from before"})
     assert answer.status == 200
     assert "A rule of an earlier set: false alarm" in answer.headers["hx-trigger"]
-    assert ("rule", last, "inlier") in _events(table)
+    assert "of an earlier set of rules" in answer.text
+    assert _events(table)[1:] == [("rule", last, "outlier"), ("rule", last, "inlier")]
     assert "from before" in page.get("/").text
+    for key in page.groups():
+        page.post(f"/group/{key}/verdict", {"verdict": "outlier"})
+    for verdict in ("none", "unsure"):  # nothing is left that could be next
+        assert page.post(f"/group/{last}/verdict", {"verdict": verdict}).status == 200
     shown = page.get(f"/group/{last}").text
-    assert "of an earlier set of rules" in shown and "from before" in shown
+    assert "of an earlier set of rules" in shown and "from before" not in shown
     assert page.get(f"/group/{last}/edit").status == 422
 
 

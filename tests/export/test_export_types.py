@@ -149,7 +149,8 @@ def test_text_that_is_no_number_anywhere_is_an_error_in_code() -> None:
             rules.predict({"x": values})
         with pytest.raises(ValueError, match="'x' should have numbers, but has"):
             pandas["label"](pd.DataFrame({"x": values}))
-        with pytest.raises(ValueError, match="'x' should have numbers, but has"):
+        wrapped = pl.exceptions.ComputeError  # by polars before 1.31
+        with pytest.raises((ValueError, wrapped), match="'x' should have numbers, but has"):
             pl.DataFrame({"x": values}).select(polars["LABEL"])
     for some in (["7", "12:05"], [None, None]):
         assert (

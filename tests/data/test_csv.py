@@ -224,16 +224,21 @@ def test_how_values_are_written_is_said(tmp_path: Path) -> None:
     """What is read otherwise than it stands there, and what people would read otherwise."""
     rows = [
         f"{k},5;{k % 28 + 1:02}.01.2024;{k % 12 + 1}/{k % 12 + 1}/2024;{k + 7},125 €;{k:05};a{k};"
-        f"{'' if k % 9 else -(2**60) - k}"
+        f"{'' if k % 9 else -(2**60) - k};{k % 7},5;<{k % 7};{k // 6}:{k % 6}5;"
+        f"{k + 1}.5{'s' if k % 3 else 'ms'}"
         for k in range(60)
     ]
-    names = "n;day;either;price;code;word;wide"
+    names = "n;day;either;price;code;word;wide;half;least;clock;took"
     path = saved(tmp_path, "t.csv", names + "\n" + "\n".join(rows) + "\n")
     assert read(path).notes == (
         '"n" is read as numbers, 10,5 being 10.5',
         '"day" is read as times with the day first, such as 28.01.2024',
         '"either" is read as text: 1/1/2024 could be several days; write 2026-03-16',
         '"price" is read as text: 10,125 € could be several numbers; write 1234.5',
+        '"half" is read as numbers, 0,5 being 0.5',
+        '"least" is read as numbers, <0 being 0',
+        '"clock" is read as numbers, 0:05 being 0.08',
+        '"took" is read as text: 1.5ms and the others have several units; write them in one',
     )
 
 

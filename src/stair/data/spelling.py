@@ -35,6 +35,7 @@ _LIMIT: Final = re.compile(rf"({BELOW}|{ABOVE}){_SPACE}?(.+)|([^<>≤≥].*)(\+)
 _UNIT: Final = re.compile(
     rf"[-+]?([$€£¥]?){_SPACE}?[-+]?[0-9.].*?({_SPACE}?[%$€£¥]|{_SPACE}[A-Za-zµ°/]{{1,5}})?"
 )
+_AMOUNT: Final = re.compile(rf"(?:[0-9]+(?:[.,][0-9]+)?{_SPACE}?[A-Za-zµ]{{1,3}}{_SPACE}?)+")
 # Day or month, month or day, year, hour, minute, second, its parts, a or p.
 DAY: Final = (
     "([0-9]{1,2})[./-]([0-9]{1,2})[./-]([0-9]{4})"
@@ -290,4 +291,6 @@ def _on_texts(texts: Sequence[str]) -> str:
         return f"is read as text: {texts[0]} could be several days; write 2026-03-16"
     if look.are_numbers and look.are_marked and len(texts) > MOST_CODES:
         return f"is read as text: {texts[0]} could be several numbers; write 1234.5"
+    if len(texts) > MOST_CODES and all(map(_AMOUNT.fullmatch, texts)):
+        return f"is read as text: {texts[0]} and the others have several units; write them in one"
     return ""

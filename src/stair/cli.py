@@ -142,7 +142,7 @@ def summarize(
         ),
     ] = 0,
     every: Annotated[
-        bool, typer.Option("--all", help="Show every inlier rule.", rich_help_panel="Output")
+        bool, typer.Option("--all", help="Show every rule.", rich_help_panel="Output")
     ] = False,
     quiet: Annotated[
         bool,

@@ -220,6 +220,25 @@ def test_a_rule_that_is_a_memory_of_its_rows_is_marked() -> None:
     assert sum(line.split("   ")[0].rstrip().endswith("*") or "*  " in line for line in lines)
 
 
+def test_a_long_list_of_memories_is_cut_short() -> None:
+    """A log whose latencies were text: 76 rules of one or two rows each filled three screens before
+    the sentence that none of them holds."""
+    random = np.random.default_rng(0)
+    data = {"x": random.normal(size=400), "y": random.normal(size=400)}
+    method = stair.DistilledStair(min_outliers=1, effort="fast")
+    summary = summarize(data, labels=random.random(400) < 0.08, method=method)
+    assert summary.check is not None
+    n_left = sum(number > 12 for number in summary.check.falling)
+    few, every = summary.to_text(), summary.to_text(every_rule=True)
+    assert n_left
+    assert f"… {n_left} more rules, all of which fall apart, too (every_rule=True)" in few
+    assert "more rules" not in every
+    stars = [
+        sum(" *" in line.replace("\u00a0", " ") for line in t.splitlines()) for t in (few, every)
+    ]
+    assert stars[1] - stars[0] == n_left
+
+
 @pytest.mark.parametrize("method", ["id3", "cart", "stair"])
 def test_a_class_that_only_rows_kept_aside_have(method: str) -> None:
     """Trees counted the classes of the rows that they saw: without the last one they ended in a

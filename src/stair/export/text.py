@@ -26,6 +26,8 @@ _ALL: Final = option("every_rule", True)
 
 # Inlier rules that are shown unless all are asked for: a person wants the outliers.
 FEW: Final = 5
+# Rules that are shown before those that fall apart are left out.
+MOST: Final = 12
 
 METHOD_NAMES: Final = {
     "distilled": "Distilled, rules that may overlap",
@@ -125,10 +127,13 @@ def _of_rules(summary: Findings, every_rule: bool) -> list[Section]:
     n_more = sum(e.rows for _, e in more)
     remark = [f"    … {len(more)} more inlier rules for {n_more:,} rows ({_ALL})"] if more else []
     of_outliers, of_inliers = (summary.of_weight or each for each in ("of outliers", "of inliers"))
+    held = [(k, e) for k, e in outliers if every_rule or k <= MOST or k not in falling]
+    n_left = len(outliers) - len(held)
+    left = [f"    … {n_left} more rules, all of which fall apart, too ({_ALL})"] if n_left else []
     if not inliers:
-        return [("Outliers are rows where …", of_outliers, [*rows(outliers), *otherwise], [])]
+        return [("Outliers are rows where …", of_outliers, [*rows(held), *otherwise], left)]
     return [
-        ("Outliers are rows where …", of_outliers, rows(outliers), []),
+        ("Outliers are rows where …", of_outliers, rows(held), left),
         ("Inliers are rows where …", of_inliers, rows(shown), remark),
     ]
 

@@ -3,8 +3,9 @@ learned goes out as JSON. Nothing of stair is imported here, and nothing of Igua
 
     python iguanas_fit.py TASK.npz ANSWER.json
 
-The steps are those in which its own benchmark goes: rules of boosted trees, those that are precise
-and frequent enough, of much the same ones the most precise, and of these as many as help. Within a
+The steps are those in which its own benchmark goes: rules of boosted trees or of a forest's, those
+that are precise and frequent enough, of much the same ones the most precise, and of these as many
+as help. Within a
 budget of alerts those that find most (`combine_rules_budgeted`); with a floor on F1, of all sets
 that its search for F1 comes by (`combine_rules_beam_search`), the shortest that is above it.
 """
@@ -12,7 +13,9 @@ that its search for F1 comes by (`combine_rules_beam_search`), the shortest that
 from __future__ import annotations
 
 import json
+import math
 import re
+import signal
 import sys
 import time
 import warnings
@@ -29,12 +32,21 @@ from iguanas.rule_evaluation import apply_and_filter_by_performance, apply_rules
 from iguanas.rule_generation import rule_grid_search
 from iguanas.rule_selection import filter_correlated_rules
 from iguanas.weight_transformations import generate_weights, select_uncorrelated_weights
+from sklearn.ensemble import RandomForestClassifier
 from xgboost import XGBClassifier
 
 COLUMN = re.compile(r'X\["([^"]+)"\]')
 RATE = 0.3
 # All sets of rules that a search came by, not only the best.
 EVERY = 1_000_000
+
+
+class TimeIsUp(BaseException):
+    """The seconds of a processor that a part has are over; nothing in between keeps it."""
+
+
+def end(*_: object) -> None:
+    raise TimeIsUp
 
 
 class Part:
@@ -44,17 +56,19 @@ class Part:
         self.X, self.y, self.seed = frame(X), pl.Series("y", y.astype(bool)), seed
         self.rules = cache(self._rules)
 
-    def _rules(self, depth: int, trees: int, powers: tuple[float, ...], steered: int,
+    def _rules(self, model: str, depth: int, trees: int, powers: tuple[float, ...], steered: int,
                leaves: str) -> list[str]:  # fmt: skip
         """Rules of trees, for each power of how many more inliers there are and each weighing."""
-        model = XGBClassifier(
-            n_estimators=trees, max_depth=depth, learning_rate=RATE, random_state=self.seed,
-            n_jobs=1, tree_method="hist", verbosity=0,
-        )  # fmt: skip
+        size: dict[str, Any] = {"n_estimators": trees, "max_depth": depth, "n_jobs": 1,
+                                "random_state": self.seed}  # fmt: skip
+        if model == "forest":
+            template = RandomForestClassifier(**size)
+        else:
+            template = XGBClassifier(**size, learning_rate=RATE, tree_method="hist", verbosity=0)
         outliers = int(self.y.sum())
         ratio = (len(self.y) - outliers) / outliers
         found = rule_grid_search(
-            model, self.X, self.y.cast(pl.Int64), scale_pos_weights=ratio ** np.array(powers),
+            template, self.X, self.y.cast(pl.Int64), scale_pos_weights=ratio ** np.array(powers),
             sample_weights_df=self._weights(steered) if steered else None, n_jobs=1, verbose=0,
             leaf_selection=leaves,
         )  # fmt: skip
@@ -71,8 +85,10 @@ class Part:
 
     def learned(self, setting: dict[str, Any]) -> list[str]:
         """The rules that are chosen, one by one; none where none are to be had."""
-        made = self.rules(setting["depth"], setting["trees"], tuple(setting["powers"]),
-                          setting["steered"], setting["leaves"])  # fmt: skip
+        made = self.rules(
+            setting.get("model", "boosted"), setting["depth"], setting["trees"],
+            tuple(setting["powers"]), setting["steered"], setting["leaves"],
+        )  # fmt: skip
         rules = [rule for rule in made if count_conditions(rule) <= setting["longest"]]
         asked = [{"name": name, "operator": ">=", "value": setting[name]}
                  for name in ("precision", "recall")]  # fmt: skip
@@ -98,7 +114,8 @@ class Part:
         else:
             sets = combine_rules_beam_search(
                 candidates, self.y, metric="f1", beam_width=setting["beam"],
-                max_rules=setting["max_rules"], return_top_k=EVERY,
+                max_rules=setting["max_rules"], min_improvement=setting["step"],
+                return_top_k=EVERY,
             )  # fmt: skip
         listed = [[short[key] for key in re.findall(r"\br\d+\b", each)] for each in sets.columns]
         if setting["budget"] is None:
@@ -126,30 +143,42 @@ def covered_by(X: pl.DataFrame, rules: list[str]) -> Any:
     return apply_rules(X, rules).to_numpy().any(axis=1)
 
 
+def tried(part: Part, setting: dict[str, Any], test: pl.DataFrame) -> dict[str, Any]:
+    """The rules of a setting, and the rows that they cover; what is told of one that fails."""
+    began = time.process_time()
+    try:
+        rules = part.learned(setting)
+    except Exception as error:  # the others go on
+        return {"error": str(error)[:200]}
+    return {
+        "rules": rules,
+        "length": length(rules),
+        "conditions": sum(map(count_conditions, rules)),
+        "train": np.flatnonzero(covered_by(part.X, rules)).tolist(),
+        "test": np.flatnonzero(covered_by(test, rules)).tolist(),
+        "seconds": round(time.process_time() - began, 2),
+    }
+
+
 def main(task: Path, answer: Path) -> None:
     warnings.simplefilter("ignore")
     given = np.load(task)
     settings = json.loads(str(given["settings"]))
-    found = []
+    seconds = float(given["seconds"])
+    signal.signal(signal.SIGPROF, end)
+    found: list[dict[str, Any]] = []
     for name in given["parts"].tolist():
         part = Part(given[f"{name}.X"], given[f"{name}.y"], int(given[f"{name}.seed"]))
         test = frame(given[f"{name}.test"])
-        began = time.process_time()
-        for setting in settings:
-            if time.process_time() - began > float(given["seconds"]):
-                break
-            try:
-                rules = part.learned(setting)
-            except Exception as error:  # a peer that fails is told of, and the others go on
-                found.append({"part": name, "setting": setting, "error": str(error)[:200]})
-                continue
-            found.append(
-                {"part": name, "setting": setting, "rules": rules,
-                 "length": length(rules),
-                 "conditions": sum(map(count_conditions, rules)),
-                 "train": np.flatnonzero(covered_by(part.X, rules)).tolist(),
-                 "test": np.flatnonzero(covered_by(test, rules)).tolist()}
-            )  # fmt: skip
+        try:
+            signal.setitimer(signal.ITIMER_PROF, 0 if math.isinf(seconds) else seconds)
+            for setting in settings:
+                learned = tried(part, setting, test)
+                found.append({"part": name, "setting": setting, **learned})
+        except TimeIsUp:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
     versions = {"iguanas": version("iguanas"), "xgboost": version("xgboost")}
     answer.write_text(json.dumps({"versions": versions, "found": found}))
 

@@ -12,6 +12,7 @@ import argparse
 import itertools
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -33,32 +34,38 @@ IGUANAS: Final = "iguanas==1.5.0"
 FLOOR: Final = 0.8
 NEIGHBORS: Final = 80
 Setting: TypeAlias = dict[str, Any]
-# How rules are made: of deep trees or flat ones, few or many; all leaves that speak for an outlier
-# or one of each tree; and how much more an outlier weighs, as powers of how many more inliers there
-# are. Last as its own benchmark had it, with weights that follow a column.
+# How rules are made: of boosted trees or of a forest's, deep or flat; all leaves that speak for an
+# outlier or one of each tree; and how much more an outlier weighs, as powers of how many more
+# inliers there are. Last as its own benchmark had it, with weights that follow a column.
 EIGHT: Final = [k / 7 for k in range(8)]
-TREES: Final[tuple[Setting, ...]] = (
-    *(
-        {"depth": depth, "trees": trees, "powers": powers, "steered": steered, "leaves": leaves}
-        for depth in (1, 2, 3, 4)
-        for trees, powers, steered, leaves in (
-            (50, [0.0], 0, "max_gain"),
-            (50, [0.0], 0, "all_positive"),
-            (25, EIGHT, 0, "max_gain"),
-            (25, EIGHT, 6, "max_gain"),
-        )
-    ),
-)
-# And which of them are taken.
-CHOICES: Final[tuple[Setting, ...]] = tuple(
-    {"precision": precision, "recall": recall, "longest": 4, "top": 300, "max_corr": most,
-     "max_rules": 40, "budget": None, "floor": FLOOR, "beam": 8}
-    for precision in (0.6, 0.8, 0.9)
-    for recall in (0.0, 0.05)
-    for most in (0.9, 0.99)
+TREES: Final[tuple[Setting, ...]] = tuple(
+    {"model": model, "depth": depth, "trees": trees, "powers": powers, "steered": steered,
+     "leaves": leaves}
+    for depth in (1, 2, 3, 4, 5)
+    for model, trees, powers, steered, leaves in (
+        ("boosted", 50, [0.0], 0, "all_positive"),
+        ("boosted", 25, EIGHT, 0, "max_gain"),
+        ("boosted", 25, EIGHT, 0, "all_positive"),
+        ("boosted", 25, EIGHT, 6, "max_gain"),
+        ("boosted", 50, EIGHT, 6, "max_gain"),
+        ("forest", 25, EIGHT, 0, "all_positive"),
+    )
 )  # fmt: skip
-# Of the settings, in an order drawn by chance, as many are tried as are done by then.
-MOST_SECONDS: Final = 45
+# And which of them are taken: how precise and frequent, how long and how many there may be. Its
+# search keeps one set of rules or eight as it goes, and stops where none gets better.
+CHOICES: Final[tuple[Setting, ...]] = tuple(
+    {"precision": precision, "recall": recall, "longest": longest, "top": top, "max_corr": most,
+     "max_rules": 60, "budget": None, "floor": FLOOR, "beam": beam, "step": 1e-9}
+    for precision in (0.5, 0.6, 0.7, 0.8, 0.9)
+    for recall in (0.0, 0.01, 0.05)
+    for longest in (2, 3, 4, 5)
+    for top in (300, 1000)
+    for most in (0.9, 0.99)
+    for beam in (1, 8)
+)  # fmt: skip
+# Of the settings, in an order drawn by chance, as many are tried as are done in so many seconds of
+# a processor.
+MOST_SECONDS: Final = 360
 
 
 def install(folder: Path) -> None:
@@ -85,15 +92,16 @@ def ask(
     asked: Mapping[str, Asked], settings: Sequence[Setting], python: Path,
     seconds: float = math.inf,
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:  # fmt: skip
-    """Rules by each setting for each part; no further setting is tried for a part that has taken so
-    many seconds of a processor. What fails is told of, and left out."""
+    """Rules by each setting for each part, as many as are done in so many seconds of a processor.
+    What fails is told of, and left out."""
     given: dict[str, Any] = {"settings": json.dumps(list(settings)), "seconds": seconds}
     for name, part in asked.items():
         given |= {f"{name}.{what}": value for what, value in part._asdict().items()}
     with tempfile.TemporaryDirectory() as folder:
         task, answer = Path(folder) / "task.npz", Path(folder) / "answer.json"
         np.savez(task, parts=np.array(list(asked)), **given)
-        subprocess.run([python, WORKER, task, answer], check=True)
+        alone = {**os.environ, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        subprocess.run([python, WORKER, task, answer], check=True, env=alone)
         told = json.loads(answer.read_text(encoding="utf-8"))
     for each in told["found"]:
         if "error" in each:
@@ -122,6 +130,8 @@ def main() -> None:
     parser.add_argument("--install", type=Path, help="make an environment in this folder")
     parser.add_argument("--python", type=Path, help="the Python that has Iguanas")
     parser.add_argument("--sets", nargs="+", default=known, choices=known)
+    parser.add_argument("--seconds", type=float, default=MOST_SECONDS,
+                        help="of a processor for each set")  # fmt: skip
     parser.add_argument("--data", help="where the data sets are")
     given = parser.parse_args()
     if given.install is not None:
@@ -139,11 +149,13 @@ def main() -> None:
         part = {name: Asked(data.X, y, data.X[:1], 0)}
         settings = grid(TREES, CHOICES)
         random.Random(0).shuffle(settings)
-        answers, versions = ask(part, settings, given.python, MOST_SECONDS)
-        record["sets"][name] = {"tried": len(answers), "found": shortest(answers, y)}
+        answers, versions = ask(part, settings, given.python, given.seconds)
+        record["sets"][name] = {
+            "tried": len(answers), "seconds": given.seconds, "found": shortest(answers, y)
+        }  # fmt: skip
         record["sets"] = {each: record["sets"][each] for each in known if each in record["sets"]}
-        record |= {"floor": FLOOR, "trees": TREES, "choices": CHOICES, "versions": versions,
-                   "seconds": MOST_SECONDS}  # fmt: skip
+        record = {"sets": record["sets"], "floor": FLOOR, "trees": TREES, "choices": CHOICES,
+                  "versions": versions}  # fmt: skip
         atomic_write(path, json.dumps(record, indent=1) + "\n")
         print(name, record["sets"][name], flush=True)
 

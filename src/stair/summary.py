@@ -296,6 +296,7 @@ def _figures(
     heavy_groups = groups
     if weights is not None:  # the rules have the counts of rows, and weights stand beside them
         rules = counted.recounted
+        rules = replace(rules, routing=rules.routing.with_rows(values.__getitem__, len(codes)))
         counted = replace(counted, rules=rules)
         heavy = count(rules, values, codes, weights.whole, matches)
         heavy_groups = groups_of_matches(matches, codes, weights.whole)

@@ -17,6 +17,7 @@ import stair
 from command import run as run_command
 from stair import CART, ID3, ColumnWish, DistilledStair, LocalStair, Stair, StairError
 from stair.data import write_table
+from stair.data.weights import percentiles
 from stair.demo import payments
 from strategies import examples
 from wished import WISHES, Table, tables
@@ -26,7 +27,7 @@ WEIGHTS = st.sampled_from([[1.0, 2.0, 5.0], [0.5, 0.25], [12.34, 0.01, 999.99], 
 
 
 @QUICK
-@given(tables(), WEIGHTS, WISHES, st.sampled_from(["distilled", "stair", "cart"]))
+@given(tables(), WEIGHTS, WISHES, st.sampled_from(["distilled", "stair", "local", "cart"]))
 def test_figures_are_of_weight(
     table: Table, amounts: list[float], wished: dict[str, Any], method: str
 ) -> None:
@@ -128,13 +129,44 @@ def test_where_weights_do_not_go() -> None:
     kinds = np.where(data["flagged"] == 1, np.where(data["amount"] > 500, "a", "b"), "ok")
     with pytest.raises(StairError, match="is for one kind of outlier, but there are several"):
         stair.summarize(data, kinds, positive=stair.AllBut("ok"), weights="amount")
-    with pytest.raises(StairError, match="in partitions all rows count alike"):
-        stair.summarize(data, "flagged", weights="amount", method=LocalStair())
     with pytest.raises(StairError, match="weights= is for rows in memory"):
         stair.summarize("x.parquet", "flagged", weights="amount", engine="duckdb")
-    for model in (Stair(), ID3(), CART(), DistilledStair(effort="fast")):
+    for model in (Stair(), ID3(), CART(), LocalStair(n_partitions=2, max_rounds=1),
+                  DistilledStair(effort="fast")):  # fmt: skip
         X = np.column_stack([data["amount"], data["hour"]])
         model.fit(X, data["flagged"], sample_weight=data["amount"])
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-1e6, 1e6), st.integers(1, 5)), min_size=1, max_size=30),
+    st.lists(st.floats(0, 100), min_size=1, max_size=4),
+)
+def test_percentiles_are_those_of_numpy_with_every_value_written_out(
+    rows: list[tuple[float, int]], shares: list[float]
+) -> None:
+    values, times = np.array([x for x, _ in rows]), np.array([n for _, n in rows])
+    found = percentiles(values, times, shares)
+    assert found.tolist() == np.percentile(np.repeat(values, times), shares).tolist()
+
+
+def test_partitions_are_weighed_and_say_so() -> None:
+    """In L-STAIR the floor, the shares and both scores are of weight, and rows are counted beside
+    it; each partition has the rows that are routed to it."""
+    data = {name: values[:1500] for name, values in payments().items()}
+    how = LocalStair(n_partitions=2)
+    found = stair.summarize(data, "flagged", weights="amount", method=how, validate=0)
+    is_outlier = data["flagged"] == 1
+    alerts = found.rules.predict(found._values) == "outlier"
+    hits = float(data["amount"][alerts & is_outlier].sum())
+    said = float(data["amount"][alerts].sum() + data["amount"][is_outlier].sum())
+    assert found.score == pytest.approx(2 * hits / said)
+    assert found.rules.routing.routed == pytest.approx(found.score)
+    assert found.recall == pytest.approx(hits / float(data["amount"][is_outlier].sum()))
+    text = str(found)
+    assert "of the amount: what a new row gets" in text
+    assert "right  of the amount" in text
+    assert sum(p.rows for p in found.rules.partitions) == 1500
 
 
 class Done(NamedTuple):

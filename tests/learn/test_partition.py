@@ -76,7 +76,7 @@ def test_what_is_reported_is_what_predict_does(data: Labelled) -> None:
 
 def _by_the_twin(data: Labelled, **options: Any) -> LocalStair:
     with (
-        patch("stair.learn.localize.merged", lambda table, codes, _: Alike(table, codes, None)),
+        patch("stair.learn.localize.merged", lambda table, codes, *_: Alike(table, codes, None)),
         patch("stair.learn.localize.learn_local", local_twin.learn_local),
     ):
         return _fitted(data, **options)
@@ -168,6 +168,124 @@ def test_pruning_keeps_the_floor_and_shortens(data: Labelled) -> None:
             score = f1(sum(c[1] for c in chosen), sum(map(sum, chosen)), totals[1])
         if reaches(reached, floor):
             assert reaches(score, floor)
+
+
+# ------------------------------------------------------------------------------- weights
+
+
+def _weighed(data: Labelled, weights: Any, **options: Any) -> LocalStair:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloorNotReached)
+        return LocalStair(random_state=0, **options).fit(data.X, data.y, sample_weight=weights)
+
+
+OF_WEIGHTS = st.fixed_dictionaries(
+    {"floor_on": st.sampled_from(["routed", "assigned"]), "n_partitions": st.integers(1, 2),
+     "min_score": st.sampled_from([0.6, 0.9])}
+)  # fmt: skip
+
+
+@SOME
+@given(labelled(max_rows=20, max_columns=3), st.data(), OF_WEIGHTS)
+def test_a_row_of_weight_two_is_the_row_twice(
+    data: Labelled, draw: st.DataObject, options: dict[str, Any]
+) -> None:
+    """Partitions, centers, rules, rounds and counts, to the last digit; weight 0 is no row."""
+    n = len(data.y)
+    weights = np.array(draw.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)))
+    weights[: data.n_classes] = [1, *[2] * (data.n_classes - 1)]  # in their lowest terms
+    rows = np.repeat(np.arange(n), weights)
+    repeated = data._replace(X=data.X[rows], y=data.y[rows])
+    found = _weighed(data, weights, **options)
+    assert _is_the_same(found, _fitted(repeated, **options))
+    assert list(found.rules_.totals) == np.bincount(data.y, weights).tolist()
+
+
+@SOME
+@given(labelled(max_rows=20, max_columns=3), st.sampled_from([1.0, 3.0, 0.1, 2.0**-30]), OF_WEIGHTS)
+def test_weights_that_are_all_alike_are_none(
+    data: Labelled, weight: float, options: dict[str, Any]
+) -> None:
+    """The same rules and partitions, and all counts in the weight that was given."""
+    plain = _fitted(data, **options)
+    found = _weighed(data, np.full(len(data.y), weight), **options)
+    assert [(r.clauses, r.label) for r in found.rules_] == [
+        (r.clauses, r.label) for r in plain.rules_
+    ]
+    assert [p.center for p in found.rules_.partitions] == [
+        p.center for p in plain.rules_.partitions
+    ]
+    assert found.score_ == plain.score_
+    assert [p.rows for p in found.rules_.partitions] == pytest.approx(
+        [p.rows * weight for p in plain.rules_.partitions], rel=1e-12
+    )
+    assert [each.objective for each in found.rounds_] == pytest.approx(
+        [each.objective * weight for each in plain.rounds_], rel=1e-9
+    )
+
+
+@SOME
+@given(labelled(max_rows=20, max_columns=3), st.data(), OF_WEIGHTS)
+def test_weights_of_any_kind_are_counted(
+    data: Labelled, draw: st.DataObject, options: dict[str, Any]
+) -> None:
+    """Counts are sums of weights, the routed score is that of weights, the objective never rises;
+    and weights that are all three times as much give the same rules."""
+    some = st.sampled_from([0.3, 1.0, 1.7, 250.0])
+    n = len(data.y)
+    weights = np.array(draw.draw(st.lists(some, min_size=n, max_size=n)))
+    model = _weighed(data, weights, **options)
+    rules, routed = model.rules_, model.rules_.route(data.X)
+    heavy = np.bincount(routed, weights, len(rules.partitions))
+    assert [p.rows for p in rules.partitions] == pytest.approx(heavy.tolist(), rel=1e-9)
+    assert list(rules.totals) == pytest.approx(np.bincount(data.y, weights).tolist(), rel=1e-9)
+    predicted = model.predict(data.X)
+    if data.n_classes == 2:
+        positive = rules.classes.index(rules.positive)
+        score = f1_score(
+            data.y, predicted, pos_label=positive, sample_weight=weights, zero_division=0.0
+        )
+    else:
+        score = accuracy_score(data.y, predicted, sample_weight=weights)
+    assert model.routed_score_ == pytest.approx(score, abs=1e-9)
+    for each in model.rounds_:
+        assert each.objective <= each.objective_before * (1 + 1e-9)
+        assert each.objective == pytest.approx(each.error + each.locality)
+    twice = _weighed(data, weights * 2.0, **options)
+    assert [r.clauses for r in twice.rules_] == [r.clauses for r in rules]
+
+
+def test_many_rows_are_weighed_as_if_they_were_written_out() -> None:
+    """Beyond some times as many rows nothing is written out; on data without ties the rules are the
+    same as if it were, and so is the objective but for rounding."""
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal(0, 1, (300, 3)), rng.normal(9, 1, (300, 3))])
+    y = np.r_[X[:300, 0] > 1.2, X[300:, 0] < 7.8].astype(np.int32)
+    data, weights = Labelled(X, y, 2, None), rng.integers(1, 6, 600).astype(float)
+    written = _weighed(data, weights, n_partitions=4)
+    with patch("stair.learn.alike.MOST_WRITTEN", 0):
+        weighed = _weighed(data, weights, n_partitions=4)
+    assert [(r.clauses, r.counts) for r in weighed.rules_] == [
+        (r.clauses, r.counts) for r in written.rules_
+    ]
+    assert [p.description for p in weighed.rules_.partitions] == [
+        p.description for p in written.rules_.partitions
+    ]
+    for one, other in zip(weighed.rounds_, written.rounds_, strict=True):
+        assert one == pytest.approx(other)
+    assert [r.clauses for r in written.rules_] != [r.clauses for r in _fitted(data).rules_]
+
+
+def test_heavy_rows_need_no_memory() -> None:
+    """Rows of weight 10⁹ are not written out, and it is between them that partitions lie."""
+    X = np.r_[np.zeros(20), np.ones(20), 50.0, 51.0][:, None]
+    y = np.r_[np.zeros(20), np.ones(20), 0, 1].astype(int)
+    weights = np.r_[np.ones(40), 1e9, 1e9 + 1]
+    model = LocalStair(n_partitions=2, max_rounds=1, random_state=0)
+    rules = model.fit(X, y, sample_weight=weights).rules_
+    assert list(rules.totals) == [1e9 + 20, 1e9 + 21]
+    assert sorted(p.rows for p in rules.partitions) == [1e9 + 1, 1e9 + 40]
+    assert sorted(p.rows for p in model.fit(X, y).rules_.partitions) == [2.0, 40.0]
 
 
 def test_two_clusters_with_rules_of_their_own() -> None:

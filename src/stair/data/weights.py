@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -170,6 +171,28 @@ def no_amounts(name: str | None) -> StairError:
     """Where weights are no numbers."""
     what = option("weights", name) if name else option("weights")
     return StairError(f"{what} has values that are no numbers; expected amounts")
+
+
+def percentiles(
+    values: NDArray[np.float64], times: NDArray[np.int64] | None, shares: Sequence[float]
+) -> NDArray[np.float64]:
+    """Those of NumPy where each value is there so many times (None: once), to the last bit, with
+    none of them written out."""
+    found: NDArray[np.float64]
+    if times is None:
+        found = np.percentile(values, shares)
+        return found
+    order = np.argsort(values, kind="stable")
+    upto = np.cumsum(times[order])
+    places = (upto[-1] - 1) * (np.asarray(shares, dtype=np.float64) / 100.0)
+    whole = np.floor(places)
+    here = np.searchsorted(upto, whole.astype(np.int64), side="right")
+    after = np.minimum(whole.astype(np.int64) + 1, upto[-1] - 1)
+    low, high = values[order][here], values[order][np.searchsorted(upto, after, side="right")]
+    part = places - whole
+    step = high - low
+    found = np.where(part < 0.5, low + step * part, high - step * (1.0 - part))
+    return found
 
 
 def fixed_point(weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:

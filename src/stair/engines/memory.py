@@ -48,12 +48,14 @@ class MemoryEngine:
         weights: NDArray[np.float64] | None = None,
         *,
         times: NDArray[np.int64] | None = None,
+        are_rows: bool = True,
         kernel: str = "auto",
     ) -> None:
         """`values` (rows × columns) are numbers or category codes, NaN where missing.
 
         `times` in place of weights says for how many equal rows each of them stands: all is then
-        as if these were there.
+        as if these were there. Where `are_rows` is false they were never there: times are weights,
+        of which there may be any number.
         """
         module: Any = _twin if kernel == "numpy" or _compiled is None else _compiled
         self.n_classes = n_classes
@@ -67,7 +69,7 @@ class MemoryEngine:
             whole, self.unit = fixed_point(weights)
         self.whole_weights = whole  # in units of 2**unit; None where every row counts once
         total = len(labels) if whole is None else int(whole.sum())
-        table = log_table(total, len(labels) if times is None else total)
+        table = log_table(total, len(labels) if times is None or not are_rows else total)
         self._n_threads = min(MOST_THREADS, n_cpus()) if module is _compiled else 1
         self._pool: ThreadPoolExecutor | None = None
         every = np.arange(len(columns))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
-
-from numpy.typing import ArrayLike
-
-from stair.estimators.base import RuleClassifier
+from stair.estimators.base import WeightedClassifier
 from stair.learn.method import Learned
 from stair.learn.methods import LocalMethod
 
 
-class LocalStair(RuleClassifier, LocalMethod):
+class LocalStair(WeightedClassifier, LocalMethod):
     """L-STAIR: partitions of the data and short rules for each, learned together.
 
     A new row is routed to the partition with the nearest center, and judged by its rules. The
@@ -55,16 +51,6 @@ class LocalStair(RuleClassifier, LocalMethod):
     """
 
     stops_at_the_floor = True
-
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn partitions and rules for labels y.
-
-        X is an array of numbers (NaN: missing), or a frame of pandas, Polars or Arrow, whose
-        columns may also be categories, text and times. Of a frame with such columns, identifiers
-        and what has one value alone are left out, as in `stair.summarize`: a list of ids is a
-        memory of the rows. `left_out_` names them with the reason.
-        """
-        return self._fit(X, y)
 
     def _keep(self, learned: Learned) -> None:
         super()._keep(learned)

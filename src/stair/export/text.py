@@ -160,6 +160,7 @@ def _partitions(
         rest = sum(e.rows for k, e in own) - sum(e.rows for k, e in shown)
         remark = [f"    inliers: {rest:,} rows ({_ALL})"] if len(shown) < len(own) else []
         of = "of outliers" if summary.rules.positive is not None else "of its class"
+        of = summary.of_weight or of
         found.append((title, of, rows(shown), remark))
     return found
 
@@ -454,8 +455,9 @@ def _closing(summary: Findings, width: int, paint: Paint) -> list[str]:
     lines += untold_in_words(summary)
     if rules.routing:
         routed, assigned = routed_and_assigned(summary)
+        of_weight = f" {summary.of_weight}" if summary.of_weight else ""
         lines.append(
-            f"Routed {summary.score_name} {routed}: what a new row gets, by its nearest "
+            f"Routed {summary.score_name} {routed}{of_weight}: what a new row gets, by its nearest "
             f"partition. Assigned {assigned}: the paper's, where training chose the "
             "partition of each row knowing its label."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, Literal
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from stair.data.decimals import shortest_between
 from stair.data.frame import Array
 from stair.data.names import in_name_order, name_order
+from stair.data.weights import percentiles
 from stair.engines.memory import MemoryEngine
 from stair.errors import StairError, option
-from stair.learn.alike import Alike, merged
+from stair.learn.alike import Alike, Shares, merged, shares_of
 from stair.learn.grow import grow
 from stair.learn.partition import FloorOn, Local, learn_local
 from stair.learn.table import Table
@@ -44,6 +46,7 @@ def local_rules(
     classes: tuple[object, ...],
     *,
     positive: int | None,
+    weights: NDArray[np.float64] | None,
     min_score: float,
     max_rule_length: int,
     n_partitions: int | Literal["auto"],
@@ -54,29 +57,40 @@ def local_rules(
     most_draws: int = MOST_DRAWS,
     say: Callable[[str], object] = lambda _: None,
 ) -> tuple[RuleSet, Local]:
-    """Learn partitions and rules; with "auto" the shortest of several starts above the floor."""
+    """Learn partitions and rules; with "auto" the shortest of several starts above the floor.
+
+    A row of weight 2 is the row twice: where rows lie, the first centers and the errors that are
+    made are all by weight.
+    """
     if n_partitions != "auto" and n_partitions > table.n_rows:
         raise StairError(
             f"{option('n_partitions', n_partitions)} is more than the {table.n_rows} rows; "
             "expected at most one partition for each row"
         )
+    shares = shares_of(weights)
+    _, once = shares.written(codes)
     space = space_of(
         [
             (table.schema.fields[k].name, table.schema.fields[k].kind)
             for k in in_name_order(table.schema.names)
         ],
-        table.values.__getitem__,
+        lambda name: shares.written(table.values[name])[0],
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
+        once,
     )
     # The same rows in any order are the same to every draw and every sum.
     apart = _told_apart(space, table)
-    rows = np.lexsort((*apart, codes, *table.codes.T))
+    own = [] if shares.times is None else [shares.times]
+    rows = np.lexsort((*own, *apart, codes, *table.codes.T))
+    if shares.times is not None:
+        shares = replace(shares, times=shares.times[rows])
     table = Table(table.schema, table.columns, table.codes[rows], table.values.take(rows))
     codes = codes[rows]
-    data = merged(table, codes, [numbers[rows] for numbers in apart])
+    data = merged(table, codes, [numbers[rows] for numbers in apart], shares)
     places = space.place(data.table.values.__getitem__)
     starts = STARTS if n_partitions == "auto" else (n_partitions,)
-    draws = min(max(VALUES // table.codes.size, 1), most_draws)
+    n_rows = data.size(np.arange(len(data.codes))) if data.is_written else table.n_rows
+    draws = min(max(VALUES // (n_rows * table.codes.shape[1]), 1), most_draws)
     found = [
         learn_local(
             data, places, len(classes), positive=positive, min_score=min_score,
@@ -95,7 +109,28 @@ def local_rules(
 
     best = min(found, key=rank)
     say("learning: describing the partitions")
-    return _rule_set(data, classes, positive, space, places, best), best
+    rules = _rule_set(data, shares, classes, positive, space, places, best)
+    return rules, _in_weights(best, shares)
+
+
+def _in_weights(local: Local, shares: Shares) -> Local:
+    """What was counted on the way, as the weights that were given."""
+    true = shares.true
+    rounds = [
+        each._replace(
+            error=true(each.error),
+            locality=true(each.locality),
+            objective_before=true(each.objective_before),
+            objective=true(each.objective),
+            objective_after=true(each.objective_after),
+        )
+        for each in local.rounds
+    ]
+    steps = [
+        step._replace(objective=true(step.objective), purity=true(step.purity))
+        for step in local.steps
+    ]
+    return replace(local, rounds=rounds, steps=steps)
 
 
 def _told_apart(space: Space, table: Table) -> list[NDArray[np.intp]]:
@@ -110,6 +145,7 @@ def _told_apart(space: Space, table: Table) -> list[NDArray[np.intp]]:
 
 def _rule_set(
     data: Alike,
+    shares: Shares,
     classes: tuple[object, ...],
     positive: int | None,
     space: Space,
@@ -132,7 +168,7 @@ def _rule_set(
         found = np.bincount(cells, data.times_of(rows), size).reshape(-1, n)
         part = rule_set_of(
             [
-                leaf._replace(counts=tuple(map(float, row)))
+                leaf._replace(counts=tuple(map(shares.true, row.tolist())))
                 for leaf, row in zip(leaves, found[1:], strict=True)
             ],
             classes, table.schema, default, positive,
@@ -140,9 +176,11 @@ def _rule_set(
         rules += part.rules
         words = describe(data, routed == number) if len(local.leaves) > 1 else "all rows"
         center = tuple(local.centers[number].tolist())
-        partitions.append(Partition(center, float(found.sum()), len(part.rules), words))
+        partitions.append(
+            Partition(center, shares.true(float(found.sum())), len(part.rules), words)
+        )
     return RuleSet(
-        tuple(rules), classes, table.schema, classes[default], tuple(map(float, counts)),
+        tuple(rules), classes, table.schema, classes[default], tuple(map(shares.true, counts)),
         None if positive is None else classes[positive],
         Routing(space, tuple(partitions), local.assigned, local.routed),
     )  # fmt: skip
@@ -155,12 +193,12 @@ def describe(data: Alike, inside: NDArray[np.bool_]) -> str:
     rule = _short_rule(data, inside)
     if rule is not None:
         return rule
-    inside, values = data.every(inside), data.table.values
+    (inside, times), values = data.written(inside), data.table.values
     differences = sorted(
         (
             d
             for f in data.table.schema.fields
-            if (d := _difference(data.every(values[f.name]), f.name, f.kind, inside))
+            if (d := _difference(data.written(values[f.name])[0], f.name, f.kind, inside, times))
         ),
         key=lambda pair: (-pair[0], name_order(pair[1])),
     )
@@ -170,7 +208,8 @@ def describe(data: Alike, inside: NDArray[np.bool_]) -> str:
 def _short_rule(data: Alike, inside: NDArray[np.bool_]) -> str | None:
     """One rule of at most two attributes for the partition against the rest, if it is good."""
     table = data.table
-    engine = MemoryEngine(table.columns, table.codes, inside.astype(np.int32), 2, times=data.times)
+    engine = MemoryEngine(table.columns, table.codes, inside.astype(np.int32), 2, times=data.times,
+                          are_rows=data.is_written)  # fmt: skip
     growth = grow(engine, min_score=0.95, max_rule_length=2, max_total_length=12, positive=1)
     n_inside = growth.root.group.counts[1]
     best, words = WELL_DESCRIBED, None
@@ -183,25 +222,34 @@ def _short_rule(data: Alike, inside: NDArray[np.bool_]) -> str | None:
 
 
 def _difference(
-    array: Array, name: str, kind: str, inside: NDArray[np.bool_]
+    array: Array,
+    name: str,
+    kind: str,
+    inside: NDArray[np.bool_],
+    times: NDArray[np.int64] | None,
 ) -> tuple[float, str] | None:
-    """How much an attribute differs inside, and how to say it."""
+    """How much an attribute differs inside, and how to say it; each row is there so many times."""
     if kind == "number":
         array = array.astype(np.float64)
-        mine, theirs = (part[~np.isnan(part)] for part in (array[inside], array[~inside]))
-        if not mine.size or not theirs.size:
+        known = ~np.isnan(array)
+        if not (known & inside).any() or not (known & ~inside).any():
             return None
         with np.errstate(over="ignore", invalid="ignore"):
-            here, there = float(np.median(mine)), float(np.median(theirs))
-            low, high = np.percentile(array[~np.isnan(array)], [25, 75])
+            here, there = (_median(array, times, known & rows) for rows in (inside, ~inside))
+            low, high = percentiles(array[known], _among(times, known), [25, 75])
             size = abs(here - there) / (float(high - low) or 1.0)
         if size == 0 or not all(map(math.isfinite, (here * 1.1, there * 1.1, size))):
             return None  # nothing to say, or nothing that numbers can
         return size, f"{name} around {_rounded(here)} (elsewhere {_rounded(there)})"
     if kind == "category":
         values = [v for v in dict.fromkeys(array.tolist()) if v is not None]
+        mine, theirs = (_among(times, rows) for rows in (inside, ~inside))
         by_value = [
-            (float((array[inside] == v).mean()), float((array[~inside] == v).mean()), v)
+            (
+                float(np.average(array[inside] == v, weights=mine)),
+                float(np.average(array[~inside] == v, weights=theirs)),
+                v,
+            )
             for v in values
         ]
         if not by_value:
@@ -210,6 +258,18 @@ def _difference(
         shares = f"in {percent(here)} (elsewhere {percent(there)})"
         return here - there, f"{name} {value_in_words(value)} {shares}"
     return None
+
+
+def _among(times: NDArray[np.int64] | None, rows: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+    return None if times is None else times[rows]
+
+
+def _median(
+    array: NDArray[np.float64], times: NDArray[np.int64] | None, rows: NDArray[np.bool_]
+) -> float:
+    if times is None:
+        return float(np.median(array[rows]))
+    return float(percentiles(array[rows], times[rows], [50])[0])
 
 
 def _rounded(x: float) -> str:

@@ -241,16 +241,12 @@ class LocalMethod(Method):
     def learn(self, table: Table, codes: NDArray[np.int32], task: Task) -> Learned:
         table = self.wished(table)
         _check_direction(self, task)
-        if task.weights is not None:
-            raise StairError(
-                f"in partitions all rows count alike; leave {option('weights')} out, or take "
-                f"{option('method', 'distilled')}"
-            )
         rules, local = local_rules(
             table,
             codes,
             task.classes,
             positive=task.positive,
+            weights=task.weights,
             min_score=self.floor,
             max_rule_length=self.max_rule_length,
             n_partitions=self.n_partitions,

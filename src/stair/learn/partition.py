@@ -57,6 +57,8 @@ MOST_PARTITIONS: Final = 16
 PATIENCE: Final = 3
 # Rows of a partition that are looked at first: mostly one of them says that it is not redundant.
 A_FEW: Final = 256
+# Centers of k-means rest when they move by less than this part of the variance.
+NEAR: Final = 1e-4
 
 
 class Round(NamedTuple):
@@ -127,6 +129,7 @@ class _Trees:
             self._data.codes[rows],
             self._n_classes,
             times=self._data.times_of(rows),
+            are_rows=self._data.is_written,
         )
         return engine, plant(engine, self._positive, says_inlier=False)
 
@@ -199,9 +202,9 @@ class _Loop:
 
     def run(self, n_partitions: int, max_rounds: int) -> Local:
         """Round after round; the best of them is kept."""
-        centers = self._kmeans(self.data.every(self.places), n_partitions)
+        centers = self._kmeans(*self.data.written(self.places), n_partitions)
         distances, nearest, least = self._nearest(centers)
-        usual = float(np.median(self.data.every(least)))
+        usual = self.data.median(least)
         # Where rounding is all that is usual, far rows must not become infinitely far by it.
         farthest = max(float(distance.max()) for distance in distances)
         own = max(usual, TINY * max(1.0, farthest))
@@ -275,7 +278,7 @@ class _Loop:
         for part, rows in zip(leaves, routed_to, strict=True):
             wrong[rows] = self._is_wrong(part, rows)
         moved, objective_before = self._moved(now, leaves, wrong)
-        objective = float(self.data.every(moved.loss).sum())
+        objective = self.data.sum(moved.loss)
         kept = self._without_redundant(now, leaves, moved)
         local = Local(
             now.centers, leaves, self._score(moved.wrong), self._score(wrong), rounds, growth.steps
@@ -287,7 +290,7 @@ class _Loop:
                 objective - error,
                 objective_before,
                 objective,
-                objective if kept is moved else float(self.data.every(kept.loss).sum()),
+                objective if kept is moved else self.data.sum(kept.loss),
                 n,
                 floor,
                 self.data.size(np.flatnonzero(moved.to == now.nearest)) / sum(self.totals),
@@ -351,7 +354,7 @@ class _Loop:
         goes = np.where(loss[here, stays] <= loss[here, least], stays, least)
         to, costs, wrong = now.assigned.copy(), self.weight * now.least, wrong.copy()
         costs[rows] = loss[here, stays]
-        before = float(self.data.every(costs).sum())
+        before = self.data.sum(costs)
         to[rows], costs[rows], wrong[rows] = goes, loss[here, goes], is_wrong[here, goes]
         return _Moved(to, costs, wrong), before
 
@@ -406,7 +409,7 @@ class _Loop:
         parts = _members(moved.to, n)
         kept = [k for k in range(n) if len(parts[k])]
         centers = self._means.of(
-            (parts[k] for k in kept), lambda rows: self.data.every(self.places, rows).mean(axis=0)
+            (parts[k] for k in kept), lambda rows: self.data.mean(self.places, rows)
         )
         return self._split(centers, [parts[k] for k in kept], [own[k] for k in kept])
 
@@ -454,7 +457,7 @@ class _Loop:
                 continue
             if self.data.size(rows) < 4:
                 continue
-            two = self._kmeans(self.data.every(self.places, rows), 2)
+            two = self._kmeans(*self.data.written(self.places, rows), 2)
             if len(two) < 2:
                 continue
             side = squared_distances(self.places[rows], two).argmin(axis=1) == 1
@@ -465,19 +468,30 @@ class _Loop:
             found.append(two[1])
         return np.array(found), moved
 
-    def _kmeans(self, places: Matrix, n: int) -> Matrix:
+    def _kmeans(self, places: Matrix, times: NDArray[np.int64] | None, n: int) -> Matrix:
         """One thread, whatever the machine has: how sums are shared among threads shows in their
-        last digits, and these may decide."""
+        last digits, and these may decide. First centers are drawn by how many rows each row is."""
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
         from threadpoolctl import threadpool_limits
 
         n = max(1, min(n, _n_distinct(places, n)))
-        model = KMeans(n, n_init=3, random_state=self.random.randint(2**31 - 1))
+        near = NEAR if times is None else NEAR * _widened(places, times)
+        model = KMeans(n, n_init=3, tol=near, random_state=self.random.randint(2**31 - 1))
         with threadpool_limits(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer partitions are no harm
-            centers: Matrix = model.fit(places).cluster_centers_
+            centers: Matrix = model.fit(places, sample_weight=times).cluster_centers_
         return centers
+
+
+def _widened(places: Matrix, times: NDArray[np.int64]) -> float:
+    """How many times the variance grows where each row is there so often. In scikit-learn centers
+    have come to rest by the variance of each row once."""
+    once = float(np.var(places, axis=0).mean())
+    if once == 0:
+        return 1.0
+    middle = np.average(places, axis=0, weights=times)
+    return float(np.average((places - middle) ** 2, axis=0, weights=times).mean()) / once
 
 
 def _n_distinct(places: Matrix, enough: int) -> int:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.frame import Array, Value
+from stair.data.weights import percentiles
 from stair.rules.clauses import Among, Mentions, value_order
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -138,6 +139,14 @@ class Routing:
         )
         return nearest
 
+    def with_rows(self, column: Callable[[str], Array], n_rows: int) -> Routing:
+        """The same with the rows of each partition counted among these."""
+        if not self:
+            return self
+        counts = np.bincount(self.of(column, n_rows), minlength=len(self.partitions)).tolist()
+        partitions = zip(self.partitions, counts, strict=True)
+        return replace(self, partitions=tuple(replace(p, rows=float(n)) for p, n in partitions))
+
     def heading(self, number: int) -> str:
         """What a partition is called; nothing where there is no other."""
         if not self:
@@ -154,15 +163,19 @@ def space_of(
     features: Sequence[tuple[str, str]],
     column: Callable[[str], Array],
     terms: Callable[[str], tuple[str, ...]],
+    times: NDArray[np.int64] | None = None,
 ) -> Space:
-    """The space of some features (name and kind), scaled by the rows that are there."""
+    """The space of some features (name and kind), scaled by the rows that are there, each of them
+    so many times."""
     dimensions: list[Dimension] = []
     for name, kind in features:
         if kind == "category":
-            listed = [v for v in column(name).tolist() if v is not None]
+            listed = column(name).tolist()
             counts: dict[object, int] = {}
-            for value in listed:
-                counts[value] = counts.get(value, 0) + 1
+            often = [1] * len(listed) if times is None else times.tolist()
+            for value, n in zip(listed, often, strict=True):
+                if value is not None:
+                    counts[value] = counts.get(value, 0) + n
             common = sorted(counts, key=lambda v: (-counts[v], value_order(v)))[:MOST_CATEGORIES]
             if common:
                 dimensions.append(Dimension(name, kind, values=tuple(common)))
@@ -170,11 +183,11 @@ def space_of(
             if terms(name):
                 dimensions.append(Dimension(name, kind, values=terms(name)))
         else:
-            dimensions.append(_scaled(name, kind, column(name)))
+            dimensions.append(_scaled(name, kind, column(name), times))
     return Space(tuple(dimensions))
 
 
-def _scaled(name: str, kind: str, array: Array) -> Dimension:
+def _scaled(name: str, kind: str, array: Array, times: NDArray[np.int64] | None) -> Dimension:
     """A number or time by its median and interquartile range; one that is as good as zero scales
     by 1: libraries divide by multiplying with the inverse, which is infinite for the least ones."""
     plain = Dimension(name, kind).place(array)[:, 0]
@@ -182,15 +195,15 @@ def _scaled(name: str, kind: str, array: Array) -> Dimension:
         gone = np.isnat(array)
     else:
         gone = ~np.isfinite(np.asarray(array, dtype=np.float64))
-    seen = plain[~gone]
+    seen, times = plain[~gone], None if times is None else times[~gone]
     if not seen.size:
         return Dimension(name, kind)
     peak = float(np.abs(seen).max())
     if peak > LARGE:  # no difference may be infinite, and no square of one
-        low, high = 2.0 * np.percentile(seen / 4.0, [25, 75])
+        low, high = 2.0 * percentiles(seen / 4.0, times, [25, 75])
         center = 0.0
     else:
-        low, center, high = np.percentile(seen, [25, 50, 75])
+        low, center, high = percentiles(seen, times, [25, 50, 75])
     scale = float(high - low)
     return Dimension(name, kind, float(center), max(scale if scale > TINY else 1.0, peak / FAR))
 

@@ -1,5 +1,6 @@
 """Chromium for tests of pages, and a page in it with everything that it complains about.
 
+Where there is the shell of Chromium that has no window, it is taken: it needs half the time.
 Without Chromium the tests are skipped with a visible line; where STAIR_TEST_REQUIRE names
 "chromium", as CI does, that is a failure.
 """
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 REQUIRED = "chromium" in os.environ.get("STAIR_TEST_REQUIRE", "").split(",")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
@@ -31,7 +33,7 @@ class Opened(NamedTuple):
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -6,7 +6,7 @@ Without Chromium these tests are skipped with a visible line; where STAIR_TEST_R
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -77,25 +77,24 @@ def _overlapping(demo: Summary) -> Summary:
 KINDS = ["demo", "evil", "local", "classes", "distilled", "kinds", "many"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_page_is_quiet_and_fits(
-    browser: Any, reports: dict[str, Path], kind: str, width: int, scheme: str
-) -> None:
+def test_every_page_is_quiet_and_fits(browser: Any, reports: dict[str, Path], kind: str) -> None:
     """No console message, no request but the file itself, nothing wider than the window, and
     nothing that came from the data has run; everything open."""
-    page, complaints, requests = open_file(browser, reports[kind], width=width, color_scheme=scheme)
+    page, complaints, requests = open_file(browser, reports[kind])
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.evaluate("window.hacked") is None
-    outside = page.evaluate(
-        """() => [...document.querySelectorAll('main *')].filter((e) => {
-            const box = e.getBoundingClientRect();
-            return box.width && box.right > innerWidth + 1 && !e.closest('.scroll, pre');
-        }).map((e) => e.outerHTML.slice(0, 120))"""
-    )
-    assert outside == []
+    for width, scheme in product((400, 1400), ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("window.hacked") is None
+        outside = page.evaluate(
+            """() => [...document.querySelectorAll('main *')].filter((e) => {
+                const box = e.getBoundingClientRect();
+                return box.width && box.right > innerWidth + 1 && !e.closest('.scroll, pre');
+            }).map((e) => e.outerHTML.slice(0, 120))"""
+        )
+        assert outside == [], (width, scheme)
     assert page.locator("script").count() == 1
     assert page.locator("img").count() == 0
     assert complaints == []
@@ -221,16 +220,16 @@ def test_without_javascript_the_answer_is_still_there(
     page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["demo", "local", "distilled"])
 def test_words_stand_out_from_their_ground(
-    browser: Any, reports: dict[str, Path], kind: str, scheme: str
+    browser: Any, reports: dict[str, Path], kind: str
 ) -> None:
     """Contrast of all words at least 4.5 to 1 (WCAG AA); SVG's words too."""
-    page, _, _ = open_file(browser, reports[kind], color_scheme=scheme)
+    page, _, _ = open_file(browser, reports[kind])
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    weak = page.evaluate(CONTRAST)
-    assert weak == []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(CONTRAST) == [], scheme
     page.context.close()
 
 

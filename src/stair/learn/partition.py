@@ -27,8 +27,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,9 @@ from stair.rules.match import first_match
 from stair.rules.objective import f1, reaches
 from stair.rules.routing import TINY, Matrix, squared_distances
 from stair.rules.rule_set import Leaf
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 FloorOn: TypeAlias = Literal["routed", "assigned"]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -473,7 +476,8 @@ class _Loop:
         last digits, and these may decide. First centers are drawn by how many rows each row is."""
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
-        from threadpoolctl import threadpool_limits
+
+        threadpool_limits = _libraries_with_threads().limit
 
         n = max(1, min(n, _n_distinct(places, n)))
         near = NEAR if times is None else NEAR * _widened(places, times)
@@ -498,6 +502,15 @@ def _n_distinct(places: Matrix, enough: int) -> int:
     """How many different rows there are, or at least `enough`; a few tell mostly."""
     some = np.unique(places[:: 1 + len(places) // (10 * enough + 1000)], axis=0)
     return len(some if len(some) >= enough else np.unique(places, axis=0))
+
+
+@cache
+def _libraries_with_threads() -> ThreadpoolController:
+    """Found once: looking for them reads a list of all that the process has loaded, which took a
+    third of the time that partitions of few rows take."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _members(numbers: Rows, n: int) -> list[Rows]:

@@ -252,7 +252,7 @@ TYPED: list[tuple[Clause, Field, list[Any]]] = [
     (Interval("hour", 9.5), Field("hour", "number", "at", "hour", "naive"),
      ["2024-01-31 10:20", "2024-01-31 09:20", None]),
     (Interval("hour", 9.5), Field("hour", "number", "at", "hour", "zoned", zone="+01:00"),
-     ["2024-01-31 10:20+01:00", "2024-01-31 10:20+02:00", None]),
+     ["2024-01-31 10:20:00+01:00", "2024-01-31 10:20:00+02:00", None]),
     (Interval("t", 1.0), Field("t", "number", "t", type="duration"), []),
     (Interval("t", 1.0), Field("t", "number", "t", type="clock"), []),
 ]  # fmt: skip

@@ -253,6 +253,24 @@ def test_the_reasons_of_a_summary(summary: stair.Summary) -> None:
         summary.reasons(9999)
 
 
+def test_whole_numbers_have_no_point_in_json() -> None:
+    """A port was 443.0 in the JSON of reasons, and 443 in its words. What had fractions
+    before keeps its point, and so does a fraction that comes later."""
+    port = np.arange(300) % 30 * 10 + 153
+    size = np.arange(300) / 2
+    data = {"port": port.astype(float), "size": size, "y": (port >= 413).astype(int)}
+    data["port"][5] = np.nan
+    rules = stair.summarize(data, labels="y", validate=0).rules
+    new = {"port": np.array([443, 442.5, 443]), "size": np.array([2, 1, 0.5])}
+    found = rules.reasons(new)
+    told = [[trait["value"] for trait in json.loads(text)["clauses"]] for text in found.documents]
+    assert [[repr(v) for v in each] for each in told] == [["443"], ["442.5"], ["443"]]
+    for text, each in zip(found.documents, found, strict=True):
+        assert json.dumps(json.loads(text)) == json.dumps(each.to_dict())
+        assert '"feature": "size", "value": ' in text
+    assert '"feature": "size", "value": 2.0' in found.documents[0]
+
+
 def test_reasons_travel_with_the_rules(summary: stair.Summary, tmp_path: Path) -> None:
     summary.to_json(tmp_path / "rules.json")
     saved = stair.load(tmp_path / "rules.json")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.arrays import EXACT
 from stair.data.conversion import NETWORKS
 from stair.data.frame import Array, Value
 from stair.rules.alone import Own, Reference
@@ -399,10 +400,19 @@ class Reasons(Sequence[Reason]):
     def _values_as_json(self, name: str, rows: NDArray[np.intp], more: str = "") -> list[str]:
         habit, places = self._figures(name, rows)
         start, ends = f'{{"feature": {_quoted(name)}, "value": ', habit.documents
-        values = _texts_for_json(_listed(self.values[name][rows]))
+        values = _texts_for_json(self._as_learned(name, _listed(self.values[name][rows])))
         return [
             f"{start}{value}{more}{ends[place]}"
             for value, place in zip(values, places, strict=True)
+        ]
+
+    def _as_learned(self, name: str, values: list[Value]) -> list[Value]:
+        """Whole numbers as such where rules were learned from nothing else: 4, not 4.0."""
+        each = next((f for f in self.rules.schema.fields if f.name == name), None)
+        if each is None or not each.is_whole:
+            return values
+        return [
+            int(v) if type(v) is float and v.is_integer() and abs(v) <= EXACT else v for v in values
         ]
 
     def _unusual_as_json(self, place: NDArray[np.intp], rows: NDArray[np.intp]) -> list[str]:
@@ -448,7 +458,7 @@ class Reasons(Sequence[Reason]):
     def _trait(self, name: str, row: int, clause: Clause | None = None) -> Trait:
         rows = np.array([row])
         habit, places = self._figures(name, rows)
-        (value,) = _listed(self.values[name][rows])
+        (value,) = self._as_learned(name, _listed(self.values[name][rows]))
         each = next(f for f in self.rules.schema.fields if f.name == name)
         figure = habit.figures[places[0]]
         if clause is None:

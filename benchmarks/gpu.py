@@ -8,6 +8,7 @@ are written after every step, with the name of the device. No step takes anythin
 from __future__ import annotations
 
 import json
+import os
 import signal
 import statistics
 import sys
@@ -21,14 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from stair.engines.counting import MemoryCounter, only_root
+from stair.data.weights import weights_of
+from stair.engines.counting import Block, MemoryCounter, Paths, nodes_of, only_root
 from stair.gpu.cuda import on_device
 from stair.learn.grow import leaves_of
 from stair.learn.levels import JUST_AHEAD, LevelGrowth, grow_by_level, recount
 from stair.scale.cuda import code_rows, counts_in
 from stair.scale.duckdb import profiles_of
 from stair.scale.held import Held, held_table
-from stair.scale.options import Options
+from stair.scale.options import Options, Weighing
 from stair.scale.raw import Batch
 
 RESULTS = Path(__file__).parent / "results"
@@ -38,6 +40,7 @@ FLOOR = 0.999
 SIZES = (10**6, 10**7, 10**8, 10**9)
 # Sizes of random tables, and how many there are of each.
 OF_TABLES = ((1, 4), (30, 26), (1000, 50), (30_000, 30), (10**6, 6), (10**7, 1), (12_000_000, 1))
+DISTILLED = 190  # random tables of which rules are distilled
 MARGIN = 20  # seconds that are left for whatever comes after
 
 
@@ -76,7 +79,7 @@ class Run:
 
     def __init__(
         self, device: Any, table: dict[str, Any], memory: int | None = None, bins: int = 1024,
-        **limits: Any,
+        weights: str | None = None, **limits: Any,
     ) -> None:  # fmt: skip
         xp = device.xp
         free = int(xp.cuda.runtime.memGetInfo()[0])
@@ -87,8 +90,12 @@ class Run:
         with _peak(xp) as peak:
             started = time.perf_counter()
             held = held_table(table, device, _quiet)
-            options = Options(LABEL, n_bins=bins)
-            self.coded, self.counter = code_rows(held, options, device, memory, _quiet)
+            weighing = None if weights is None else Weighing(weights, weights)
+            options = Options(
+                LABEL, exclude=(weights,) if weights else (), n_bins=bins, weights=weighing
+            )
+            self.coded, self.rows = code_rows(held, options, device, memory, _quiet)
+            self.counter: Any = self.rows.heavy or self.rows
             xp.cuda.get_current_stream().synchronize()
             self.binning = time.perf_counter() - started
             self.grow(counts_in(memory), **limits)
@@ -115,6 +122,7 @@ class Run:
             positive=self.coded.positive,
             counts_at_once=counts_at_once,
             ahead=JUST_AHEAD,
+            n_rows=None if self.counter is self.rows else sum(self.rows.totals),
             **wish,
         )
         self.growing = time.perf_counter() - started
@@ -178,6 +186,7 @@ def equal(device: Any, results: dict[str, Any]) -> dict[str, Any]:
         "streamed": 0,
         "classes": 0,
         "mixed": 0,
+        "weighed": 0,
     }
     results["equal"] = found
     sizes = [size for size, n in OF_TABLES for _ in range(n)]
@@ -199,14 +208,21 @@ def _equal(device: Any, rng: np.random.Generator, n_rows: int, found: dict[str, 
         for name, column in table.items()
     }
     bins = int(rng.choice([1024, 1024, 40, 255]))
-    options = Options(LABEL, n_bins=bins)
+    is_weighed = bool(rng.random() < 0.5)
+    if is_weighed:
+        table["money"] = random_weights(rng, n_rows)
+        there["money"] = device.xp.asarray(table["money"])
+    weighing = Weighing("money", "money") if is_weighed else None
+    options = Options(LABEL, n_bins=bins, weights=weighing)
     together, memory = None, 1 << 32
     if rng.random() < 0.4 and n_rows < 10**6:
         together = 256 * int(rng.integers(1, 9))
-        memory = 60 * together + 2 * n_rows  # some of it has to come through
+        memory = (
+            80 if is_weighed else 60
+        ) * together + 2 * n_rows  # some of it has to come through
     one = held_table(table, device, _quiet)
     try:
-        coded, here = _on_processor(one, options)
+        coded, here, mine_by = _on_processor(one, options)
     except Exception as error:  # a table that is refused must be refused there too
         try:
             code_rows(held_table(there, device, _quiet), options, device, memory, _quiet, together)
@@ -226,11 +242,17 @@ def _equal(device: Any, rng: np.random.Generator, n_rows: int, found: dict[str, 
         "max_rule_length": 3 if n_rows >= 10**6 else 6,
         "max_total_length": 12 if n_rows >= 10**6 else 150,
     }  # fmt: skip
-    mine, its = grow_by_level(here, **wish), grow_by_level(counter, **wish)
+    wish["n_rows"] = sum(here.totals) if is_weighed else None
+    its_by = counter.heavy or counter
+    assert its_by.totals == mine_by.totals, "totals by weight"
+    mine, its = grow_by_level(mine_by, **wish), grow_by_level(its_by, **wish)
     assert _steps(mine.growth) == _steps(its.growth), "growth"
-    assert recount(here, mine.growth) == recount(counter, its.growth), "recount"
     columns = range(len(here.columns))
-    assert np.array_equal(here.count(only_root(), columns), counter.count(only_root(), columns))
+    for one_counter, other in ((here, counter), (mine_by, its_by)):
+        assert recount(one_counter, mine.growth) == recount(other, its.growth), "recount"
+        whole = one_counter.count(only_root(), columns)
+        assert np.array_equal(whole, other.count(only_root(), columns)), "counts"
+    found["weighed"] += is_weighed
     found["splits"] += len(its.growth.steps)
     found["streamed"] += counter.codes.bytes_beside > 0
     found["classes"] = max(found["classes"], len(counter.totals))
@@ -277,8 +299,50 @@ def random_table(rng: np.random.Generator, n_rows: int, n_classes: int) -> dict[
     return {**columns, LABEL: label}
 
 
-def _on_processor(held: Held, options: Options) -> tuple[Any, MemoryCounter]:
-    """The same table by the readers and the counter of the processor, in one part."""
+def random_weights(rng: np.random.Generator, n_rows: int) -> np.ndarray:
+    """Whole numbers, money, floats of 32 bits, powers of two; some rows count for nothing."""
+    kind = int(rng.integers(5))
+    if kind == 0:
+        found = rng.integers(0, 5, n_rows)
+    elif kind == 1:
+        found = np.round(rng.exponential(100, n_rows), 2)
+    elif kind == 2:
+        found = rng.exponential(size=n_rows).astype(np.float32)
+    elif kind == 3:
+        found = 2.0 ** rng.integers(-4, 4, n_rows)
+    else:
+        found = rng.exponential(size=n_rows) * 10.0 ** rng.integers(-9, 10)
+    found[rng.random(n_rows) < rng.choice([0, 0.1])] = 0
+    return found
+
+
+class WeightCounter:
+    """Sums of weights by code and class, by numpy: floats of 64 bits hold them exactly."""
+
+    def __init__(self, counter: MemoryCounter, block: Block, weights: np.ndarray) -> None:
+        self.columns, self.sizes = counter.columns, counter.sizes
+        self._block, self._weights = block, weights.astype(np.float64)
+        n_classes = len(counter.totals)
+        sums = np.bincount(block.labels, self._weights, n_classes)
+        self.totals = tuple(sums.astype(np.int64).tolist())
+
+    def count(self, paths: Paths, columns: Any) -> np.ndarray:
+        """As any counter does."""
+        slots = paths.slot[nodes_of(self._block, paths)]
+        rows, n_classes = np.flatnonzero(slots >= 0), len(self.totals)
+        labels, weights = self._block.labels[rows], self._weights[rows]
+        found = []
+        for j in columns:
+            place = slots[rows].astype(np.int64) * self.sizes[j] + self._block.codes[j][rows]
+            length = paths.n_slots * self.sizes[j] * n_classes
+            sums = np.bincount(place * n_classes + labels, weights, length)
+            found.append(sums.reshape(paths.n_slots, self.sizes[j], n_classes))
+        return np.concatenate(found, axis=1).astype(np.int64)
+
+
+def _on_processor(held: Held, options: Options) -> tuple[Any, MemoryCounter, Any]:
+    """The same table by the readers and the counter of the processor, in one part; and by weight,
+    where rows have some."""
     from stair.scale.coding import make_plan
 
     batch = Batch(
@@ -286,15 +350,25 @@ def _on_processor(held: Held, options: Options) -> tuple[Any, MemoryCounter]:
         {name: was for name, (_, was) in held.here.items()},
     )
     names = options.wanted(held.names, "")
+    weights = unit = None
+    if options.weights is not None:
+        given, _ = weights_of(options.weights.of(batch), options.weights.name)
+        weights, unit = given.whole, given.unit
     with ThreadPoolExecutor(1) as pool:
         profiles = profiles_of([batch], names, pool)
     plan = make_plan(profiles, options, "memory", held.names, "")
     block = plan.coder(batch)
-    n_classes = len(plan.verdict.classes)
+    n_classes, n_weightless = len(plan.verdict.classes), 0
+    if weights is not None:
+        weights = weights[plan.coder.classes_of(batch) >= 0]
+        counts = weights > 0
+        n_weightless, weights = int((~counts).sum()), weights[counts]
+        block = Block([each[counts] for each in block.codes], block.labels[counts])
     counter = MemoryCounter(
         plan.coding.columns, plan.coding.sizes, block.codes, block.labels, n_classes
     )
-    return plan.coded(counter.totals), counter
+    heavy = counter if weights is None else WeightCounter(counter, block, weights)
+    return plan.coded(counter.totals, unit, n_weightless), counter, heavy
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -425,6 +499,16 @@ def noisy(device: Any, _: dict[str, Any]) -> dict[str, Any]:
             "kernels": None}  # fmt: skip
 
 
+def weighed(device: Any, _: dict[str, Any]) -> dict[str, Any]:
+    """10⁹ rows with weights, floats of 32 bits."""
+    table = planted(device.xp, max(SIZES))
+    rng = device.xp.random.Generator(device.xp.random.XORWOW(23))
+    table["money"] = rng.standard_normal(max(SIZES), dtype=np.float32)
+    device.xp.abs(table["money"], out=table["money"])
+    first = Run(device, table, weights="money").row
+    return {**Run(device, table, weights="money").row, "first": first["seconds"]}
+
+
 def wide(device: Any, _: dict[str, Any]) -> dict[str, Any]:
     """10⁸ rows × 100 columns."""
     table = planted(device.xp, 10**8, 100)
@@ -455,24 +539,32 @@ def distilled_equal(device: Any, results: dict[str, Any]) -> dict[str, Any]:
     """Random tables of numbers: all that is said of distilled rules, there and here."""
     from stair import Cuda, DistilledStair, StairError, summarize
 
-    found = {"tables": 0, "refused": 0, "rounds": 0, "rules": 0}
+    found = {"tables": 0, "refused": 0, "rounds": 0, "rules": 0, "weighed": 0, "mixed": 0}
     results["distilled equal"] = found
-    for number in range(120):
+    for number in range(DISTILLED):
         rng = np.random.default_rng([23, number])
         n_rows = int(rng.choice([300, 3000, 20_000, 300_000], p=[0.3, 0.4, 0.2, 0.1]))
         n_classes = int(rng.choice([2, 2, 2, 3]))
         table = random_table(rng, n_rows, n_classes)
-        table = {name: column for name, column in table.items() if column.dtype != object}
-        there = {name: device.xp.asarray(column) for name, column in table.items()}
+        if number % 3:  # else words stay with the processor
+            table = {name: column for name, column in table.items() if column.dtype != object}
+        there = {
+            name: column if column.dtype == object else device.xp.asarray(column)
+            for name, column in table.items()
+        }
+        weights = random_weights(rng, n_rows) if rng.random() < 0.4 else None
+        positive = 1 if weights is not None else None
         wish = {
             "labels": LABEL, "engine": Cuda(sample=int(rng.choice([200, 500]))),
             "method": DistilledStair(
                 min_score=float(rng.choice([0.3, 0.6])), effort="fast", max_total_length=12
             ),
-            "validate": int(rng.choice([0, 0, 2])),
+            "validate": int(rng.choice([0, 0, 2])), "positive": positive,
         }  # fmt: skip
         said = []
         for data in (table, there):
+            if weights is not None:
+                wish["weights"] = weights if data is table else device.xp.asarray(weights)
             try:
                 each = summarize(data, **wish)  # type: ignore[arg-type]
             except StairError as error:
@@ -480,14 +572,78 @@ def distilled_equal(device: Any, results: dict[str, Any]) -> dict[str, Any]:
             else:
                 said.append([
                     str(each.rules), each.score, each.evidence, each.certificate, each.kinds,
-                    each.frontier, each.check, each.notes, each.rules.totals,
+                    each.frontier, each.check, each.notes, each.rules.totals, each.weighed,
+                    each.rest, each.further,
                 ])  # fmt: skip
         assert said[0] == said[1]
         found["tables"] += 1
         found["refused"] += isinstance(said[0], str)
+        found["weighed"] += weights is not None and not isinstance(said[0], str)
+        is_mixed = any(column.dtype == object for column in table.values())
+        found["mixed"] += is_mixed and not isinstance(said[0], str)
         found["rules"] += 0 if isinstance(said[0], str) else len(said[0][0].splitlines())
         found["rounds"] += not isinstance(said[0], str) and "round" in str(said[0][7])
     return found
+
+
+def taken(device: Any, _: dict[str, Any]) -> dict[str, Any]:
+    """Tables of other libraries that are on the device: rules as of the same table in memory."""
+    from importlib.util import find_spec
+
+    from stair import Cuda, summarize
+
+    xp = device.xp
+    table = {name: device.there(each) for name, each in planted(xp, 50_000, flips=0.01).items()}
+    weights = np.abs(table["x9"]) + np.float32(0.1)
+    found: dict[str, Any] = {}
+
+    def said(data: Any, **beside: Any) -> list[Any]:
+        each = summarize(data, engine=Cuda(), min_score=0.7, validate=0, **beside)
+        return [str(each.rules), each.score, each.evidence, each.notes, each.rules.totals]
+
+    for method in ("stair", "distilled"):
+        expected = said(table, labels=LABEL, method=method)
+        by_weight = said(table, labels=LABEL, method=method, weights=weights)
+        if find_spec("torch") is not None:
+            torch = __import__("torch")
+            of_torch = {name: torch.from_numpy(each).cuda() for name, each in table.items()}
+            assert said(of_torch, labels=LABEL, method=method) == expected, "torch"
+            heavy = torch.from_numpy(weights).cuda()
+            again = said(of_torch, labels=LABEL, method=method, weights=heavy)
+            assert again == by_weight, "torch, weights"
+            bare = {name: _Bare(each) for name, each in of_torch.items()}
+            assert said(bare, labels=LABEL, method=method) == expected, "DLPack"
+            found["torch"] = torch.__version__
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # else JAX takes all of the memory
+        if find_spec("jax") is not None:
+            found["jax"] = _by_jax(table, said, expected, method)
+        if find_spec("cudf") is not None:
+            cudf = __import__("cudf")
+            assert said(cudf.DataFrame(table), labels=LABEL, method=method) == expected, "cudf"
+            found["cudf"] = cudf.__version__
+    return found
+
+
+class _Bare:
+    """A tensor that says no more of itself than DLPack asks."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **named: Any) -> Any:
+        return self._tensor.__dlpack__(**named)
+
+    def __dlpack_device__(self) -> Any:
+        return self._tensor.__dlpack_device__()
+
+
+def _by_jax(table: dict[str, Any], said: Any, expected: Any, method: str) -> str:
+    jax = __import__("jax")
+    if jax.default_backend() != "gpu":
+        return f"{jax.__version__}, which sees no GPU"
+    of_jax = {name: jax.numpy.asarray(each) for name, each in table.items()}
+    assert said(of_jax, labels=LABEL, method=method) == expected, "jax"
+    return str(jax.__version__)
 
 
 def distilled(device: Any, _: dict[str, Any]) -> list[dict[str, Any]]:
@@ -645,12 +801,14 @@ def _write(device: Any, table: dict[str, Any], folder: Path, first: int, last: i
 # Each step by its name, and the seconds that it may take.
 STEPS: dict[str, tuple[Callable[..., Any], int]] = {
     "bandwidth": (bandwidth, 20),
-    "equal": (equal, 150),
+    "equal": (equal, 200),
     "planted": (planted_rows, 60),
     "noisy": (noisy, 60),
+    "weighed": (weighed, 40),
     "wide": (wide, 40),
     "beyond": (beyond, 40),
-    "distilled equal": (distilled_equal, 120),
+    "distilled equal": (distilled_equal, 240),
+    "taken": (taken, 60),
     "distilled": (distilled, 90),
     "files": (files, 120),
     "large files": (large_files, 150),
@@ -707,7 +865,6 @@ def _within(most: int, work: Callable[..., Any], device: Any, results: Any, name
 
 def about(device: Any) -> dict[str, Any]:
     """What the machine is."""
-    import os
     import platform
 
     runtime = device.xp.cuda.runtime

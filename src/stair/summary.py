@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from stair import plot
 from stair.data.packages import Foreign
 from stair.data.source import Source
-from stair.data.weights import Weights
+from stair.data.weights import Weights, one_kind_alone
 from stair.engines.large import LargeEngine, engine_of
 from stair.errors import StairError, check_count, option
 from stair.evidence.findings import Findings, Settings
@@ -214,10 +214,7 @@ def whole_weights(given: Intake) -> NDArray[np.int64] | None:
     if given.weights is None:
         return None
     if given.verdict.negative is not None:
-        raise StairError(
-            f"{option('weights', given.weights.name)} is for one kind of outlier, but there are "
-            f"several; name it with {option('positive')}, or leave the weights out"
-        )
+        raise one_kind_alone(given.weights.name)
     return given.weights.whole
 
 

@@ -129,8 +129,10 @@ def test_where_weights_do_not_go() -> None:
     kinds = np.where(data["flagged"] == 1, np.where(data["amount"] > 500, "a", "b"), "ok")
     with pytest.raises(StairError, match="is for one kind of outlier, but there are several"):
         stair.summarize(data, kinds, positive=stair.AllBut("ok"), weights="amount")
-    with pytest.raises(StairError, match="weights= is for rows in memory"):
-        stair.summarize("x.parquet", "flagged", weights="amount", engine="duckdb")
+    with pytest.raises(StairError, match="weights= with the method stair is for rows in memory"):
+        stair.summarize("x.csv", "y", weights="z", engine="duckdb", method="stair")
+    with pytest.raises(StairError, match='take method="distilled"'):
+        stair.summarize("x.csv", "y", weights="z", engine="cuda", method="cart")
     for model in (Stair(), ID3(), CART(), LocalStair(n_partitions=2, max_rounds=1),
                   DistilledStair(effort="fast")):  # fmt: skip
         X = np.column_stack([data["amount"], data["hour"]])

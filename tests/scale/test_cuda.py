@@ -323,6 +323,63 @@ def test_weights_of_files_and_of_the_device_are_alike(tmp_path: Path) -> None:
     assert of_texts.weighed is not None and of_texts.weighed.name == "texts"
 
 
+def _all(found: stair.Summary) -> list[Any]:
+    """All that is said of distilled rules."""
+    return [
+        str(found.rules), found.rules.totals, found.score, found.evidence, found.check, found.rest,
+        found.weighed, found.frontier, found.further, found.certificate, found.unexplained,
+        found.suspects, found.n_rows,
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("twin")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_distilled_rules_by_weight_are_those_of_memory(tmp_path: Path, n_classes: int) -> None:
+    """With all rows in the sample: of files and of the device, with rows of weight 0 and rows
+    without a label; of several classes none of which is normal, too."""
+    frame = mixed(12, n_rows=900, n_classes=n_classes)[["size", "level", "known", "label"]]
+    rng = np.random.default_rng(n_classes)
+    if n_classes > 2:
+        drawn = np.where(rng.random(900) < 0.9, frame["size"] % 3, rng.integers(0, 3, 900))
+        frame["label"] = np.array([5.0, 6.0, 7.0])[drawn]
+    frame["label"] = frame.label.where(np.arange(900) % 9 > 0)
+    frame["money"] = np.round(rng.exponential(5, 900), 1)
+    frame.loc[::13, "money"] = 0
+    method = stair.DistilledStair(effort="fast", min_score=0.5)
+    wish: dict[str, Any] = {"labels": "label", "method": method, "weights": "money", "validate": 2}
+    one = stair.summarize(frame, **wish)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    assert one.weighed is not None
+    assert len(one.rules) > 0
+    path = files(frame, tmp_path / "data")
+    for data, engine in ((there, "cuda"), (frame, "cuda"), (path, "duckdb")):
+        other = stair.summarize(data, **wish, engine=engine)
+        assert _all(one) == _all(other)
+        assert any("the money 0" in note for note in other.notes)
+
+
+@pytest.mark.usefixtures("twin")
+def test_samples_are_weighed_where_the_rows_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds with a tenth of the rows in each sample: the same choice by weight, here and there;
+    the score is that of all rows."""
+    frame = mixed(13, n_rows=4000)[["amount", "size", "level", "known", "label"]]
+    money = np.random.default_rng(4).exponential(size=4000)
+    there = {name: Far(frame[name].to_numpy()) for name in frame}
+    wish: dict[str, Any] = {
+        "labels": "label", "engine": Cuda(sample=400), "weights": money, "validate": 2,
+        "method": stair.DistilledStair(effort="fast", min_score=0.5),
+    }  # fmt: skip
+    one = stair.summarize(frame, **wish)
+    monkeypatch.setattr(held.Held, "batches", _none)  # nothing is read by the processor
+    other = stair.summarize(there, **{**wish, "weights": Far(money)})
+    assert _all(one) == _all(other)
+    assert any("round" in note for note in one.notes)
+    alerts = np.asarray(one.rules.predict(frame)) == "outlier"
+    is_outlier = frame.label.to_numpy() == 1
+    both = 2 * money[alerts & is_outlier].sum() / (money[alerts].sum() + money[is_outlier].sum())
+    assert one.score == pytest.approx(both, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("weights", "why"),
     [

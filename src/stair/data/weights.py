@@ -161,6 +161,14 @@ def nothing_of_a_class(name: str) -> StairError:
     )
 
 
+def one_kind_alone(name: str) -> StairError:
+    """Where there are several kinds of outlier, each with a floor of its own."""
+    return StairError(
+        f"{option('weights', name)} is for one kind of outlier, but there are several; name it "
+        f"with {option('positive')}, or leave the weights out"
+    )
+
+
 def weightless_in_words(name: str, n_rows: int) -> str:
     """A note on rows that have a label and do not count."""
     rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"

@@ -38,6 +38,7 @@ class Census:
     n_shown: int = 0  # the clauses of so many rules are counted
     folds: Folds = ONE_FOLD
     groups: Counter[tuple[int, bytes]] = field(default_factory=Counter)
+    heavy: Counter[tuple[int, bytes]] = field(default_factory=Counter)  # by weight, if there is one
     by_clause: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     fractions: set[str] = field(default_factory=set)  # columns that were whole in a sample
 
@@ -62,13 +63,16 @@ class Census:
     def fresh(self) -> Census:
         sample = None if self.sample is None else self.sample.fresh()
         return replace(
-            self, sample=sample, groups=Counter(), by_clause=self.by_clause[:0], fractions=set()
-        )
+            self, sample=sample, groups=Counter(), heavy=Counter(), by_clause=self.by_clause[:0],
+            fractions=set(),
+        )  # fmt: skip
 
     def add(self, batch: Batch, first: int) -> None:
         classes = self.coder.classes_of(batch)
         rows = np.flatnonzero(classes >= 0)
         classes = classes[rows]
+        scale = self.coder.scale
+        weights = None if scale is None else scale.of(batch)[rows]
         columns = _values(self.rules, self.schema, batch, rows)
         kept_aside = self.folds.of(rows, first)
         self.fractions |= {
@@ -82,7 +86,8 @@ class Census:
         for block, bits in blocks_of_bits(self.rules, columns.__getitem__, len(rows)):
             covering[block] = first_of(bits)
             place = classes[block] + self.n_classes * kept_aside[block]
-            self._count(place, bits, covering[block] >= 0)
+            own = None if weights is None else weights[block]
+            self._count(place, bits, covering[block] >= 0, own)
         if self.sample is None:
             self._count_clauses(columns, classes)
             return
@@ -92,6 +97,7 @@ class Census:
 
     def merge(self, other: Census) -> None:
         self.groups.update(other.groups)
+        self.heavy.update(other.heavy)
         self.fractions |= other.fractions
         if self.sample is None:
             self.by_clause = _sum(self.by_clause, other.by_clause)
@@ -100,7 +106,11 @@ class Census:
             self.sample.merge(other.sample)
 
     def _count(
-        self, classes: NDArray[np.int64], bits: NDArray[np.uint64], is_covered: NDArray[np.bool_]
+        self,
+        classes: NDArray[np.int64],
+        bits: NDArray[np.uint64],
+        is_covered: NDArray[np.bool_],
+        weights: NDArray[np.int64] | None,
     ) -> None:
         """Rows by class (and fold) and by what covers them; most are covered by nothing, which
         needs no comparing."""
@@ -108,6 +118,8 @@ class Census:
         bare = np.bincount(classes[~is_covered])
         for k in np.flatnonzero(bare).tolist():
             self.groups[k, nothing] += int(bare[k])
+            if weights is not None:
+                self.heavy[k, nothing] += int(weights[~is_covered & (classes == k)].sum())
         covered = bits[is_covered]
         if not len(covered):
             return
@@ -115,10 +127,17 @@ class Census:
         for word in covered.T:  # numbers that are the same for the same words so far
             values, number = np.unique(word, return_inverse=True)
             _, place = np.unique(place * len(values) + number, return_inverse=True)
-        _, where, counts = np.unique(place, return_index=True, return_counts=True)
+        _, where, number, counts = np.unique(
+            place, return_index=True, return_inverse=True, return_counts=True
+        )
         held = classes[is_covered]
         for k, n in zip(where.tolist(), counts.tolist(), strict=True):
             self.groups[int(held[k]), covered[k].tobytes()] += n
+        if weights is not None:
+            sums = np.zeros(len(where), dtype=np.int64)
+            np.add.at(sums, number, weights[is_covered])
+            for k, total in zip(where.tolist(), sums.tolist(), strict=True):
+                self.heavy[int(held[k]), covered[k].tobytes()] += total
 
     def _count_clauses(
         self, columns: dict[str, NDArray[np.generic] | Repeated], classes: NDArray[np.int32]
@@ -135,12 +154,14 @@ class Census:
         counted = np.array(found, dtype=np.int64).reshape(-1, self.n_classes)
         self.by_clause = _sum(self.by_clause, counted)
 
-    def table(self) -> Groups:
-        """All that was counted, in an order that does not depend on that of the rows."""
-        return self.by_fold()[1]
+    def table(self, *, by_weight: bool = False) -> Groups:
+        """All that was counted, in an order that does not depend on that of the rows; or the same
+        by weight, where rows have some."""
+        return self.by_fold(by_weight=by_weight)[1]
 
-    def by_fold(self) -> tuple[NDArray[np.intp], Groups]:
+    def by_fold(self, *, by_weight: bool = False) -> tuple[NDArray[np.intp], Groups]:
         """The same with the fold of each group."""
+        counts = self.heavy if by_weight and self.coder.scale is not None else self.groups
         keys = sorted(self.groups)
         n_words = max(1, -(-len(self.rules) // 64))
         bits = np.frombuffer(b"".join(held for _, held in keys), dtype=np.uint64)
@@ -148,7 +169,7 @@ class Census:
         groups = Groups(
             classes.astype(np.int32),
             unpacked(bits.reshape(-1, n_words), len(self.rules)),
-            np.array([self.groups[key] for key in keys], dtype=np.int64),
+            np.array([counts[key] for key in keys], dtype=np.int64),
         )
         return folds, groups
 

@@ -18,8 +18,9 @@ from stair.data.arrays import from_array
 from stair.data.frame import Array
 from stair.data.lots import lots_of
 from stair.data.packages import Foreign
+from stair.data.weights import whole_numbers
 from stair.gpu.device import REAL, Device, Lookup
-from stair.gpu.panels import Place
+from stair.gpu.panels import NO_LABEL, Place
 from stair.rules.match import Conjunction, Repeated, first_of, lookups_of
 from stair.rules.rule_set import Rule
 from stair.rules.schema import Field, Schema
@@ -113,12 +114,13 @@ def _as_numbers(known: Raw) -> Array:
 
 class Part(NamedTuple):
     """Some rows: the number of the first, the class of each, which rules cover it and which of them
-    is the first."""
+    is the first, and its weight, if it has one."""
 
     start: int
     tags: Foreign
     bits: Foreign
     firsts: Foreign
+    weights: Foreign | None
 
 
 def take_census(asked: Census, table: TableThere, columns: Sequence[str]) -> Census | None:
@@ -155,12 +157,19 @@ def _parts(
 ) -> Iterator[Part]:
     device, (everything, lookups) = table.device, looked
     labels = feed_of_labels(device, table.columns[asked.coder.label], asked.coder)
+    scale = asked.coder.scale
     together = max(1 << 18, AT_ONCE // len(everything))
     for start in range(0, table.n_rows, together):
         stop = min(start + together, table.n_rows)
         tags = device.xp.empty(stop - start, dtype=np.uint8)
         device.encode(tags, 0, 1, [(Place(0, 0, 1), labels.part(start, stop))])
-        yield Part(start, tags, *device.match(lookups, everything, start, stop - start))
+        weights = None
+        if scale is not None:
+            own = table.columns[scale.weighing.column][start:stop].astype(np.float64)
+            weights = whole_numbers(own, scale.exponent, device.xp)
+            tags[weights == 0] = NO_LABEL
+        bits, firsts = device.match(lookups, everything, start, stop - start)
+        yield Part(start, tags, bits, firsts, weights)
 
 
 def _count(found: Census, device: Device, part: Part) -> None:
@@ -175,9 +184,12 @@ def _count(found: Census, device: Device, part: Part) -> None:
     is_bare = is_known & (part.firsts < 0)
     nothing = bytes(8 * part.bits.shape[1])
     for k in range(n_classes * folds.number):
-        n = int(device.there((is_bare & (place == k)).sum()))
+        those = is_bare & (place == k)
+        n = int(device.there(those.sum()))
         if n:
             found.groups[k, nothing] += n
+            if part.weights is not None:
+                found.heavy[k, nothing] += int(device.there(part.weights[those].sum()))
     rows = xp.flatnonzero(is_known & (part.firsts >= 0))
     if not len(rows):
         return
@@ -186,10 +198,15 @@ def _count(found: Census, device: Device, part: Part) -> None:
     for word in range(covered.shape[1]):  # numbers that are the same for the same words so far
         values, which = xp.unique(covered[:, word], return_inverse=True)
         _, number = xp.unique(number * len(values) + which, return_inverse=True)
-    _, where, counts = xp.unique(number, return_index=True, return_counts=True)
+    _, where, which, counts = xp.unique(
+        number, return_index=True, return_inverse=True, return_counts=True
+    )
     classes, bits = device.there(held[where]), device.there(covered[where])
-    for label, own, n in zip(classes.tolist(), bits, device.there(counts).tolist(), strict=True):
-        found.groups[label, own.tobytes()] += n
+    keys = [(label, own.tobytes()) for label, own in zip(classes.tolist(), bits, strict=True)]
+    found.groups.update(dict(zip(keys, device.there(counts).tolist(), strict=True)))
+    if part.weights is not None:  # sums that are exact as floats
+        sums = xp.bincount(which, weights=part.weights[rows].astype(np.float64))
+        found.heavy.update(dict(zip(keys, map(int, device.there(sums).tolist()), strict=True)))
 
 
 def _drawn(

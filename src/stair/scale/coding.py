@@ -32,7 +32,7 @@ from stair.rules.columns import (
 from stair.rules.objective import Counts
 from stair.rules.schema import MOST_KNOWN, Field, Schema
 from stair.scale.edges import binned, with_infinite
-from stair.scale.options import Options
+from stair.scale.options import Options, Scale
 from stair.scale.profile import NEVER, Profile, called, choose_fields, times_of
 from stair.scale.raw import Batch, Raw, Words, all_missing, gone
 from stair.scale.sketch import Sketch
@@ -191,6 +191,7 @@ class Coder:
     label: str
     stored: tuple[object, ...]  # the label's different values, as they are stored
     classes: NDArray[np.int32]  # the class of each of them; −1 is none
+    scale: Scale | None = None  # of weights: rows of weight 0 are left out, too
 
     def __call__(self, batch: Batch, pool: ThreadPoolExecutor | None = None) -> Block:
         classes = self.classes_of(batch)
@@ -211,7 +212,7 @@ class Coder:
         of_code = np.append(self.classes[: len(self.stored)], np.int32(-1))
         places = _places(batch[self.label], self.stored, self.label)
         classes: NDArray[np.int32] = of_code[places]
-        return classes
+        return classes if self.scale is None else np.where(self.scale.of(batch), classes, -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stair.data.weights import Unit
 from stair.errors import StairError
 from stair.learn.distill import Further
 from stair.learn.frontier import frontier_of
 from stair.learn.kinds import Kind, join_kinds
 from stair.learn.method import most_further
 from stair.learn.validation import Check, check_of
-from stair.rules.counted import counted_of
+from stair.rules.counted import by_weight, counted_of, rest_by_weight, weighed_of
 from stair.rules.groups import Groups
 from stair.rules.objective import f1
 from stair.rules.rule_set import Label, Rule, RuleSet
@@ -39,6 +40,11 @@ class About:
     coder: Coder
     verdict: Verdict
     default: int  # the class of a row that no rule covers
+
+    @property
+    def unit(self) -> Unit | None:
+        """Of the weights of rows, where these have some."""
+        return None if self.coder.scale is None else self.coder.scale.unit
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -103,32 +109,43 @@ def figures_of(
             sample=None, n_shown=len(shown), folds=aside.folds,
         )
     )  # fmt: skip
-    groups = census.table()
-    again = [rows_and_hits(groups, k, about.place(rule)) for k, rule in enumerate(shown)]
+    groups, heavy = census.table(), census.table(by_weight=True)
+    again = [rows_and_hits(heavy, k, about.place(rule)) for k, rule in enumerate(shown)]
     if again != [each for chosen in found for each in chosen.seen]:
         raise StairError("two passes over the data disagree; was it changed meanwhile? Run again")
-    rules, kinds = _in_one_set(found, shown, groups, about, floor)
+    rules, kinds = _in_one_set(found, shown, heavy, about, floor)
     number = {(rule.clauses, rule.label): k for k, rule in enumerate(shown)}
     numbers = [number[rule.clauses, rule.label] for rule in rules]
-    own = groups.with_rules(numbers)
+    own, own_heavy = groups.with_rules(numbers), heavy.with_rules(numbers)
     starts = np.cumsum([0, *(len(rule.clauses) for rule in shown)])
     by_clause = [census.by_clause[starts[k] : starts[k + 1]] for k in numbers]
     counted = counted_of(rules, own, np.concatenate([*by_clause, census.by_clause[:0]]))
-    further = most_further(_further(found, len(shown), groups, about))
+    further = most_further(_further(found, len(shown), heavy, about))
+    evidence, rest, weighed = counted.evidence(decided=bool(kinds)), counted.rest, None
     score = min((kind.score for kind in kinds), default=0.0) if kinds else counted.score
+    if about.unit is not None:  # the rules have the counts of rows, and weights stand beside them
+        weights = counted_of(rules, own_heavy)
+        rules = counted.recounted
+        counted = replace(counted, rules=rules)
+        evidence = by_weight(counted.evidence(), weights)
+        rest, score = rest_by_weight(rest, weights), weights.score
+        weighed = weighed_of(about.unit, weights, counted.score)
+        if further is not None:
+            further = replace(further, outliers=about.unit.true(further.outliers))
     check: Check | str = aside.why_not
     if aside.rules:
         of_kinds = [about.classes.index(kind.label) for kind in kinds]
         check = _check(aside, len(shown) + len(more), numbers, of_kinds, census, about)
     return Learned(
         # Which rule is the first matters where there are several kinds.
-        rules, (), score, counted.evidence(decided=bool(kinds)), (),
+        rules, (), score, evidence, (),
         missed=counted.unexplained if about.wanted else 0,
-        rest=counted.rest,
+        rest=rest,
+        weighed=weighed,
         check=check,
         kinds=kinds,
         further=further,
-        frontier=frontier_of(rules, own, about.wanted, further),
+        frontier=frontier_of(rules, own_heavy, about.wanted, further),
         counted=counted,
     )  # fmt: skip
 
@@ -199,7 +216,7 @@ def _check(
 ) -> Check:
     """What rules learned without a fold say of its rows. Their rules stand from `start` on among
     those that were counted; the rules that are shown have the `numbers`."""
-    fold, groups = census.by_fold()
+    fold, groups = census.by_fold(by_weight=True)
     predicted = np.empty(len(fold), dtype=np.intp)
     for k, rules in enumerate(aside.rules):
         own = groups.with_rules(range(start, start + len(rules)))

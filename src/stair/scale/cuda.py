@@ -137,7 +137,7 @@ def code_rows(
         if weighing is not None:
             if weighing.column in there:
                 amounts.add(there[weighing.column], device.xp)
-            unit = weighing.unit(amounts)
+            unit = weighing.scale(amounts).unit
         n_rows = whole[options.label].n_rows
         plan = make_plan(whole, options, "cuda", rows.names, rows.source, coding, rows.notes)
         layout = Layout.of(plan.coding.sizes, is_weighed=unit is not None)

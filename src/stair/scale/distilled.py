@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.frame import Frame
+from stair.data.weights import nothing_of_a_class, one_kind_alone, weightless_in_words
 from stair.evidence.suspects import suspects_of
 from stair.learn.distill.given import Picked, one_more, pick
 from stair.learn.kinds import FEWEST, kinds_to_learn
@@ -40,6 +41,7 @@ from stair.scale.coding import Coded, Coder, Coding
 from stair.scale.counted import About, Aside, Chosen, figures_of, rows_and_hits
 from stair.scale.draw import Folds, Sample
 from stair.scale.options import Options
+from stair.scale.raw import Batch, from_loaded
 from stair.scale.rows import Rows
 from stair.scale.rules import Learned
 from stair.scale.sample import IN_A_SAMPLE, fields_of, known_verdict
@@ -53,6 +55,8 @@ PATIENCE: Final = 2
 PAST_THE_FLOOR: Final = 0.5
 # Rules that are counted in one pass.
 MOST_RULES: Final = 1024
+# What a row of a sample may weigh, with the rows that it stands for.
+MOST_WEIGHT: Final = 2.0**61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,15 +117,17 @@ class _Counted(NamedTuple):
 
     rules: Sequence[Rule]
     groups: Groups
+    heavy: Groups  # the same by weight, where rows have some
 
-    def of(self, aim: _Aim) -> tuple[list[Rule], Groups]:
+    def of(self, aim: _Aim) -> tuple[list[Rule], Groups, Groups]:
         """The same of the rules of one aim."""
         own = [
             k
             for k, rule in enumerate(self.rules)
             if aim.kind is None or rule.label == aim.classes[1]
         ]
-        return [self.rules[k] for k in own], self.groups.with_rules(own)
+        rules = [self.rules[k] for k in own]
+        return rules, self.groups.with_rules(own), self.heavy.with_rules(own)
 
 
 class _Read(NamedTuple):
@@ -130,7 +136,15 @@ class _Read(NamedTuple):
     values: Values
     codes: NDArray[np.int32]
     weights: NDArray[np.int64]  # the rows that each row stands for
+    heavy: NDArray[np.int64]  # and what these weigh together
     keys: NDArray[np.uint64]
+
+    def take(self, rows: NDArray[np.intp]) -> _Read:
+        """Some of the rows."""
+        return _Read(
+            self.values.take(rows), self.codes[rows], self.weights[rows], self.heavy[rows],
+            self.keys[rows],
+        )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -183,7 +197,7 @@ class _Learning:
 
     def gather(self, asked: Census, what: str) -> Census:
         """One pass over all rows."""
-        wanted = self.options.wanted(self.rows.names, self.rows.source)
+        wanted = self.options.to_read(self.rows.names, self.rows.source)
         self.n_passes += 1
         census = self.rows.gather(asked, wanted, f"pass {self.n_passes}, {what}")
         self.fractions |= census.fractions
@@ -197,12 +211,18 @@ class _Learning:
         )
         census = self.gather(asked, what)
         assert census.sample is not None
-        return _Counted(census.rules, census.table()), census.sample
+        heavy = census.table(by_weight=True)
+        return _Counted(census.rules, census.table(), heavy), census.sample
 
     def read(self, sample: Sample) -> _Read:
         """The rows of a sample. What a field is stays as the first sample shows it; later ones may
         have fields that were constant there."""
-        columns = {n: array for n, array in sample.columns.items() if n != self.options.label}
+        wanted = self.options.wanted(self.rows.names, self.rows.source)
+        columns = {
+            name: array
+            for name, array in sample.columns.items()
+            if name != self.options.label and name in wanted
+        }
         frame = Frame(columns, len(sample.keys), types=sample.types)
         found, left_out, on_parts = fields_of(frame, self.options)
         known = {each.name for each in self.fields}
@@ -222,7 +242,17 @@ class _Learning:
                 here = self.seen.setdefault(each.name, set())
                 here.update(v for v in values[each.name].tolist() if v is not None)
         codes = (sample.strata // (len(sample.tiers) // self.n_classes)).astype(np.int32)
-        return _Read(values, codes, sample.weights, sample.keys)
+        return _Read(values, codes, sample.weights, self._heavy(sample), sample.keys)
+
+    def _heavy(self, sample: Sample) -> NDArray[np.int64]:
+        """What the rows weigh together that each row of a sample stands for."""
+        scale = self.coder.scale
+        if scale is None:
+            return sample.weights
+        column = scale.weighing.column
+        whole = scale.of(Batch({column: from_loaded((sample.columns[column], ""))[0]}))
+        together = whole.astype(np.float64) * sample.weights
+        return np.minimum(together, MOST_WEIGHT).astype(np.int64)
 
     def learns_from(self, read: _Read, kind: int | None = None) -> Learner:
         """What learns from some rows of a sample. The least number of outliers is one of all rows,
@@ -242,7 +272,7 @@ class _Learning:
         floor = self.method.floor
         beyond = learner.changed(min_score=floor + (1 - floor) * PAST_THE_FLOOR, effort="fast")
         made, more = (
-            each.of_classes(read.values, aim.of(read.codes), read.weights)
+            each.of_classes(read.values, aim.of(read.codes), read.heavy)
             for each in (learner, beyond)
         )
         aim.length = made.rules.total_length
@@ -251,24 +281,27 @@ class _Learning:
 
     def choose(self, aim: _Aim, counted: _Counted, seconds: float | None) -> _Choice:
         """The shortest choice among the rules of an aim, by the counts of all rows."""
-        rules, groups = counted.of(aim)
+        rules, groups, heavy = counted.of(aim)
         classes, labels = aim.of(groups.classes), [aim.classes.index(r.label) for r in rules]
         picked = pick(
             classes, groups.counts, groups.covered, labels, list(map(len, rules)),
             n_classes=len(aim.classes), default=aim.default, positive=aim.positive,
             min_score=self.method.floor, max_total_length=self.method.max_total_length,
-            min_outliers=self.method.min_outliers, seconds=seconds,
+            min_outliers=self.method.min_outliers, seconds=seconds, weights=heavy.counts,
         )  # fmt: skip
-        order = self.about.order(self.totals)
+        order = self.about.order(heavy.totals(self.n_classes))
         first = sorted(picked.numbers, key=lambda k: order[rules[k].label])
         given = groups.with_rules(first).given([labels[k] for k in first], aim.default)
-        score = score_of_classes(given, classes, aim.positive, groups.counts)
+        score = score_of_classes(given, classes, aim.positive, heavy.counts)
+        if self.coder.scale is not None:  # large weights were rounded to choose by them
+            is_enough = picked.is_enough and reaches(score, self.method.floor)
+            picked = replace(picked, is_enough=is_enough)
         return _Choice(tuple(rules[k] for k in picked.numbers), score, picked)
 
     def chosen(self, aim: _Aim, counted: _Counted) -> Chosen:
         """The best choice; and of all rules that were counted, the one that would add most."""
         assert aim.best is not None
-        rules, groups = counted.of(aim)
+        rules, groups, heavy = counted.of(aim)
         numbers = [rules.index(rule) for rule in aim.best.rules]
         further = None
         if aim.positive is not None and aim.best.picked.is_enough:
@@ -276,8 +309,9 @@ class _Learning:
                 (aim.of(groups.classes) == aim.positive).astype(np.int32), groups.counts,
                 groups.covered, list(map(len, rules)), numbers,
                 min_score=self.method.floor, min_outliers=self.method.min_outliers,
+                weights=heavy.counts,
             )  # fmt: skip
-        seen = [rows_and_hits(groups, k, self.about.place(rules[k])) for k in numbers]
+        seen = [rows_and_hits(heavy, k, self.about.place(rules[k])) for k in numbers]
         return Chosen(
             aim.best.rules, aim.kind, None if further is None else rules[further], tuple(seen)
         )
@@ -307,15 +341,13 @@ class _Learning:
             if self.say(Words(words, k / number)) is True:
                 return Aside(why_not="it was cut short")
             rows = np.flatnonzero(fold != k)
-            part = _Read(
-                read.values.take(rows), read.codes[rows], read.weights[rows], read.keys[rows]
-            )
+            part = read.take(rows)
             learner = replace(self.learns_from(part), say=quiet)
             if validate is None:
                 limit = self.method.time_limit
                 limit = None if limit is None else limit / (2 * number)
                 learner = learner.changed(effort="fast", time_limit=limit)
-            found.append(learner(part.values, part.codes, part.weights).rules)
+            found.append(learner(part.values, part.codes, part.heavy).rules)
         return Aside(folds, tuple(found))
 
     def _have_kinds(self, codes: NDArray[np.int32], fold: NDArray[np.int64], number: int) -> bool:
@@ -354,6 +386,8 @@ def distill_rows(
 ) -> tuple[Coded, Learned]:
     """The shortest rules above the floor on all rows; samples have at most so many rows."""
     verdict, coder, totals = known_verdict(rows, options)
+    if coder.scale is not None and verdict.negative is not None:
+        raise one_kind_alone(coder.scale.unit.name)
     default = verdict.negative
     if default is None:
         default = int(totals.argmax()) if verdict.positive is None else 1 - verdict.positive
@@ -362,12 +396,22 @@ def distill_rows(
     known = _Learning(
         rows, options, learner, method, verdict, coder, totals, default, most, seed, say
     )
-    _, sample = known.count([], "drawing a sample")
+    if coder.scale is not None and verdict.positive is None:  # which class is it by weight?
+        weighed = Census((), Schema(()), coder, known.n_classes, default, sample=None)
+        of_classes = known.gather(weighed, "weighing the rows").table(by_weight=True)
+        known.default = int(of_classes.totals(known.n_classes).argmax())
+    counted, sample = known.count([], "drawing a sample")
+    known.totals = counted.groups.totals(known.n_classes)
+    n_weightless = int(totals.sum() - known.totals.sum())
+    if n_weightless and coder.scale is not None and not known.totals.all():
+        raise nothing_of_a_class(coder.scale.unit.name)
     if sample.is_whole:
         learned = _from_all_rows(known, sample, validate)
     else:
         learned = _by_rounds(known, sample, validate)
     notes = [*rows.notes, *known.notes, *verdict.notes]
+    if n_weightless and coder.scale is not None:
+        notes.append(weightless_in_words(coder.scale.unit.name, n_weightless))
     rounds = f"{known.n_rounds} round{'s' * (known.n_rounds != 1)}"
     if not sample.is_whole:
         note = (
@@ -381,7 +425,7 @@ def distill_rows(
         notes.append(f"the floor was not reached on all rows in {rounds}")
     coded = Coded(
         Coding(known.fields, (), ()), verdict.classes, verdict.positive, verdict.meaning,
-        tuple(notes), tuple(totals.tolist()), known.left_out, tuple(rows.names), rows.source,
+        tuple(notes), tuple(known.totals.tolist()), known.left_out, tuple(rows.names), rows.source,
         verdict.codebook,
     )  # fmt: skip
     return coded, replace(learned, n_passes=known.n_passes, n_rounds=known.n_rounds)
@@ -392,8 +436,9 @@ def _from_all_rows(known: _Learning, sample: Sample, validate: int | None) -> Le
     known.say(f"round 1, learning from {len(sample.keys):,} rows")
     read = known.read(sample)
     learner = known.learns_from(read)
-    made = learner(read.values, read.codes)
-    check = check_rules(learner, made, read.values, read.codes, validate)
+    weights = None if known.coder.scale is None else read.heavy
+    made = learner(read.values, read.codes, weights)
+    check = check_rules(learner, made, read.values, read.codes, validate, weights)
     more = (
         None if made.further is None else Rule(made.further.rule.clauses, made.further.rule.label)
     )

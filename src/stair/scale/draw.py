@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from stair.data.arrays import appended
 from stair.data.frame import Array
 from stair.data.lots import lots_of
+from stair.data.weights import Amounts
 from stair.engines.counting import Block
 from stair.scale.coding import Coder
+from stair.scale.options import Weighing
 from stair.scale.profile import Profile, alike, kind_of
 from stair.scale.raw import Batch, all_missing, as_frame_column
 
@@ -252,19 +254,24 @@ class CodeSample:
 
 @dataclass(slots=True, eq=False)
 class Look:
-    """The first pass: what the label is like in all rows."""
+    """The first pass: what the label is like in all rows, and what they weigh."""
 
     label: str
     profile: Profile = field(default_factory=Profile)
+    weighing: Weighing | None = None
+    amounts: Amounts = field(default_factory=Amounts)
 
     def fresh(self) -> Look:
-        return Look(self.label)
+        return Look(self.label, weighing=self.weighing)
 
     def add(self, batch: Batch, _: int) -> None:
         self.profile.add(batch[self.label], self.label, batch.types.get(self.label, ""))
+        if self.weighing is not None:
+            self.amounts.add(self.weighing.of(batch))
 
     def merge(self, other: Look) -> None:
         self.profile.merge(other.profile, self.label)
+        self.amounts.merge(other.amounts)
 
 
 @dataclass(slots=True, eq=False)

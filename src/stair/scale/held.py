@@ -60,8 +60,11 @@ class Held:
             census = take_census(asked, self.table_there, columns)
             if census is not None:
                 return cast(G, census)
-        if isinstance(asked, Look) and asked.label in self.there:
-            return cast(G, Look(asked.label, self.table_there.profile(asked.label)))
+        if isinstance(asked, Look) and all(name in self.there for name in columns):
+            look = Look(asked.label, self.table_there.profile(asked.label), asked.weighing)
+            if asked.weighing is not None:
+                look.amounts.add(self.there[asked.weighing.column], self.device.xp)
+            return cast(G, look)
         found = asked.fresh()
         for first, batch in self.batches(columns, what):
             found.add(batch, first)

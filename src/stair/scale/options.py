@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stair.data.stream import Stream
-from stair.data.weights import UNNAMED, Amounts, Unit, no_amounts
+from stair.data.weights import UNNAMED, Amounts, Unit, no_amounts, whole_numbers
 from stair.engines.large import BINS
 from stair.errors import StairError, no_such_column, option
 from stair.rules.columns import LISTS, Lists
@@ -37,10 +37,26 @@ class Weighing(NamedTuple):
             raise no_amounts(self.name)
         return found
 
-    def unit(self, amounts: Amounts) -> Unit:
+    def scale(self, amounts: Amounts) -> Scale:
         """How weights are held, when all of them are looked at."""
         amounts.check(self.name)
-        return Unit(self.name or UNNAMED, amounts.exponent)
+        return Scale(self, amounts.exponent)
+
+
+class Scale(NamedTuple):
+    """Weights by a column, as whole numbers of two to the power of an exponent."""
+
+    weighing: Weighing
+    exponent: int
+
+    def of(self, batch: Batch) -> NDArray[np.int64]:
+        """The weights of some rows; 0 of those that do not count."""
+        found: NDArray[np.int64] = whole_numbers(self.weighing.of(batch), self.exponent)
+        return found
+
+    @property
+    def unit(self) -> Unit:
+        return Unit(self.weighing.name or UNNAMED, self.exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,11 @@ class Options:
         left = [n for n in names if n not in self.exclude]
         chosen = [n for n in left if self.include is None or n in self.include or n == self.label]
         return chosen if self.label in chosen else [*chosen, self.label]
+
+    def to_read(self, names: Sequence[str], source: str) -> list[str]:
+        """These, and the column of weights."""
+        of_weights = [] if self.weights is None else [self.weights.column]
+        return list(dict.fromkeys([*self.wanted(names, source), *of_weights]))
 
 
 def check_room(memory: int, stream: Stream, names: Sequence[str], sample: int = 0) -> None:

@@ -86,13 +86,18 @@ def known_verdict(rows: Rows, options: Options) -> tuple[Verdict, Coder, NDArray
     """The first pass: the classes of the label's values, what finds them in any part, and the rows
     of each class."""
     options.wanted(rows.names, rows.source)  # a name that is not there is said before all else
-    look = rows.gather(Look(options.label), [options.label], "pass 1, looking at the labels")
+    weighing = options.weights
+    columns = list(dict.fromkeys([options.label, *([weighing.column] if weighing else [])]))
+    look = rows.gather(
+        Look(options.label, weighing=weighing), columns, "pass 1, looking at the labels"
+    )
+    scale = None if weighing is None else weighing.scale(look.amounts)
     verdict, stored = read_verdict(look.profile, options)
     counts = np.array(look.profile.values(options.label)[1], dtype=np.int64)
     totals = np.zeros(len(verdict.classes), np.int64)
     known = verdict.codes[: len(counts)]
     np.add.at(totals, known[known >= 0], counts[known >= 0])
-    return verdict, Coder(Coding((), (), ()), options.label, stored, verdict.codes), totals
+    return verdict, Coder(Coding((), (), ()), options.label, stored, verdict.codes, scale), totals
 
 
 def fields_of(

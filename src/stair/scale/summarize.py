@@ -278,10 +278,11 @@ def _weighing_of(statement: Statement, method: Method, engine: LargeEngine) -> W
     if given is None:
         return None
     is_by_level = isinstance(method, StairMethod) and not method.refine
-    if not isinstance(engine, Cuda) or not is_by_level:
+    if not method.has_kinds and not (isinstance(engine, Cuda) and is_by_level):
         raise StairError(
-            f"{option('weights')} is for rows in memory; leave it out, or "
-            f"{option('engine', engine.name)}"
+            f"{option('weights')} with the method {method.name} is for rows in memory"
+            f"{' and on a GPU' * is_by_level}; leave it or {option('engine', engine.name)} out, or "
+            f"take {option('method', 'distilled')}"
         )
     if isinstance(given, Weighing):
         return given

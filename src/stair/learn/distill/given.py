@@ -53,13 +53,16 @@ def pick(
     max_total_length: int | None = None,
     min_outliers: int | None = None,
     seconds: float | None = None,
+    weights: NDArray[np.int64] | None = None,
 ) -> Picked:
     """The shortest rules above the floor; what is worth most where no choice is.
 
-    `covered` says of each group of rows (its class, and how many they are) which rules cover it.
+    `covered` says of each group of rows (its class, how many they are, and what they weigh
+    together, where that is another thing) which rules cover it.
     A rule with too few rows of its own class is only chosen where the floor needs it and nobody
     asked for so many.
     """
+    worths = counts if weights is None else weights
     of_class = np.zeros(n_classes, np.int64)
     np.add.at(of_class, classes, counts)
     n_wanted = int(of_class.sum() - of_class[default])
@@ -68,7 +71,7 @@ def pick(
     no_cells = cells_of((), np.empty((len(classes), 0)), classes != default)
     while True:
         problem = problem_of(
-            no_cells, classes, n_classes, counts, default=default, positive=positive,
+            no_cells, classes, n_classes, worths, default=default, positive=positive,
             min_score=min_score, max_rule_length=max(lengths, default=1), min_outliers=least,
         )  # fmt: skip
         rules = [
@@ -96,14 +99,15 @@ def one_more(
     *,
     min_score: float,
     min_outliers: int | None = None,
+    weights: NDArray[np.int64] | None = None,
 ) -> int | None:
     """Of rules for outliers (class 1 of two), the number of the one that adds most for its length
     to those that are chosen; None where nothing adds, or too few outliers."""
     least = least_outliers(min_outliers, int(counts[classes == 1].sum()))
     problem = problem_of(
-        cells_of((), np.empty((len(classes), 0)), classes == 1), classes, 2, counts, default=0,
-        positive=1, min_score=min_score, max_rule_length=max(lengths, default=1),
-        min_outliers=least,
+        cells_of((), np.empty((len(classes), 0)), classes == 1), classes, 2,
+        counts if weights is None else weights, default=0, positive=1, min_score=min_score,
+        max_rule_length=max(lengths, default=1), min_outliers=least,
     )  # fmt: skip
     is_explained = covered[:, list(chosen)].any(axis=1)
     ranks = np.where(is_explained, 0, 1).astype(np.intp)

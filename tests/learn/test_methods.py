@@ -78,9 +78,9 @@ def test_partitions_do_not_depend_on_the_number_of_processors(
     fit = KMeans.fit
     threads: set[int] = set()
 
-    def watched(self: Any, X: Any) -> Any:
+    def watched(self: Any, X: Any, **more: Any) -> Any:
         threads.update(pool["num_threads"] for pool in threadpool_info())
-        return fit(self, X)
+        return fit(self, X, **more)
 
     monkeypatch.setattr(KMeans, "fit", watched)
     table, y = _tied(0)

@@ -36,10 +36,11 @@ from typing import IO, Any
 # Whatever a command may import late: without it a test takes longer, and nothing else.
 HEAVY = [
     "duckdb", "jinja2", "numpy", "openpyxl", "pandas", "pyarrow.csv", "pyarrow.parquet",
-    "scipy.io", "scipy.optimize", "sklearn.cluster", "sklearn.ensemble",
+    "markdown_it", "scipy.io", "scipy.optimize", "sklearn.cluster", "sklearn.ensemble",
     "sklearn.feature_extraction.text", "sklearn.feature_selection", "sklearn.neighbors",
     "sklearn.tree", "sqlite3", "stair.apply", "stair.cli", "stair.engines.memory",
-    "stair.estimators", "stair.export.sql", "stair.review.serve", "stair.summary",
+    "stair.estimators", "stair.export.sql", "stair.operation.compare", "stair.operation.update",
+    "stair.review.serve", "stair.summary", "typer._adapters", "typer.rich_utils",
 ]  # fmt: skip
 
 

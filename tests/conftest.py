@@ -6,6 +6,7 @@ every run, so that a change is judged by itself.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -146,6 +147,17 @@ LAST = ("export/test_dbt", "export/test_great_expectations", "export/test_sigma"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: left out by `make quick`")
+
+
+def pytest_collection_finish() -> None:
+    """What all tests need stays to the end, and nobody looks again and again whether it does: that
+    took a tenth of the time of tests."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

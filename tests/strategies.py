@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stair.engines.memory import MemoryEngine
 from stair.rules.columns import Numbers
 
-SHARES = {"quick": 0.1, "default": 0.4, "thorough": 1.0}
+SHARES = {"quick": 0.1, "default": 0.25, "thorough": 1.0}
 
 
 def examples(n: int) -> int:

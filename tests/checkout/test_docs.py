@@ -22,8 +22,13 @@ import stair
 from command import start
 from places import ROOT
 
+RECIPES = ROOT / "docs" / "recipes.md"
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+# The commands by job are run by a test of their own.
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if path != RECIPES], ids=lambda path: path.name
+)
 def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
     """From top to bottom in a process of its own, as a reader would; warnings are errors."""
     with start(path, module="docs.blocks", cwd=ROOT) as process:
@@ -34,13 +39,14 @@ def test_every_block_runs_and_prints_what_it_says(path: Path) -> None:
 def test_the_commands_by_job_run_from_nothing(tmp_path: Path) -> None:
     """In an empty folder, one after the other, in a stair that has no extra but the one that stands
     behind the command: payments.csv was nowhere, and nobody said what `stair review` needs."""
-    text = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-    lines = [line for b in blocks(text) if b.language == "sh" for line in b.body.splitlines()]
-    commands = [line for line in lines if line.startswith("stair ")]
-    assert len(commands) >= 10
-    for line in commands:
+    (block,) = blocks(RECIPES.read_text(encoding="utf-8"))
+    assert block.language == "sh"
+    lines = block.body.splitlines()
+    assert len(lines) >= 10
+    for line in lines:
         command, _, remark = line.partition("  #")
         named = re.findall(r"pip install '\.\[(\w+)\]'", remark)
+        assert command.startswith("stair ")
         words = shlex.split(command.partition(" | ")[0].partition(" < ")[0])[1:]
         given = (tmp_path / "payments.csv").read_bytes() if " < " in command else b""
         if words[0] == "review":

@@ -807,7 +807,7 @@ STEPS: dict[str, tuple[Callable[..., Any], int]] = {
     "weighed": (weighed, 40),
     "wide": (wide, 40),
     "beyond": (beyond, 40),
-    "distilled equal": (distilled_equal, 240),
+    "distilled equal": (distilled_equal, 330),
     "taken": (taken, 60),
     "distilled": (distilled, 90),
     "files": (files, 120),

@@ -18,11 +18,22 @@ def render(results: dict[str, Any]) -> str:
         f"CuPy {device['cupy']}. A copy on the device moves {copied:.2f} TB/s, bytes read and "
         f"written. Rules, counts and traces are equal to the processor's on {n_same} random tables "
         f"of 1 to 12,000,000 rows ({equal['mixed']} with columns on both sides, "
-        f"{equal['streamed']} with codes that come through, up to {equal['classes']} classes), and "
-        f"all that is said of distilled rules on {n_same_distilled} of up to 300,000 rows; "
-        f"{equal['refused']} and {distilled['refused']} more are refused in the same sentence."
+        f"{equal['weighed']} with weights, {equal['streamed']} with codes that come through, up to "
+        f"{equal['classes']} classes), and all that is said of distilled rules on "
+        f"{n_same_distilled} of up to 300,000 rows ({distilled['weighed']} with weights, "
+        f"{distilled['mixed']} with columns on both sides); {equal['refused']} and "
+        f"{distilled['refused']} more are refused in the same sentence. {_taken(results['taken'])}"
     )
     return "\n\n".join([intro, *_tables(results)])
+
+
+def _taken(taken: dict[str, str]) -> str:
+    """Whose arrays were tried."""
+    names = {"torch": "PyTorch", "jax": "JAX", "cudf": "cuDF"}
+    tried = [f"{name} {taken[key]}" for key, name in names.items() if key in taken]
+    absent = [name for key, name in names.items() if key not in taken]
+    said = f"Columns of {' and '.join(tried)} on the device, without a copy, give the same"
+    return f"{said}{f'; {absent[0]} was not there to be tried' if absent else ''}."
 
 
 def _tables(results: dict[str, Any]) -> list[str]:
@@ -34,8 +45,9 @@ def _tables(results: dict[str, Any]) -> list[str]:
              "of a copy", "codes MB", "peak MB"],
             map(_planted, results["planted"]),
         ),
-        "Others on the device, 10⁹ rows with 3% of the labels wrong, 10⁸ of 100 columns, and 10⁸ "
-        "within less memory than their codes take, whose rules are equal:",
+        "Others on the device, 10⁹ rows with 3% of the labels wrong, 10⁹ with weights (floats of "
+        "32 bits), 10⁸ of 100 columns, and 10⁸ within less memory than their codes take, whose "
+        "rules are equal:",
         _table(
             ["", "rules", "passes", "bins s", "growth s", "together s", "codes MB", "beside MB",
              "peak MB"],
@@ -74,7 +86,11 @@ def _planted(row: dict[str, Any]) -> list[str]:
 
 
 def _others(results: dict[str, Any]) -> list[list[str]]:
-    named = [("noisy labels", results["noisy"]), ("100 columns", results["wide"])]
+    named = [
+        ("noisy labels", results["noisy"]),
+        ("weights", results["weighed"]),
+        ("100 columns", results["wide"]),
+    ]
     for row in results["beyond"]:
         limit = row["memory MB"]
         named.append(("all that is free" if limit is None else f"{limit:,.0f} MB", row))
@@ -115,7 +131,7 @@ def _curve(results: dict[str, Any]) -> list[list[str]]:
 def _of(row: dict[str, Any] | None) -> str:
     if row is None:
         return "–"
-    return _seconds(row["seconds"]) + (" *" if row.get("in an earlier run") else "")
+    return _seconds(row["seconds"])
 
 
 def _distilled(row: dict[str, Any]) -> list[str]:

@@ -17,7 +17,15 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from io_files import NAN, NAT, PAYMENTS, holds, same, saved, times, without
-from stair.data import Frame, column_names, csv_duckdb, read, reading, write_table
+from stair.data import (
+    Frame,
+    column_names,
+    csv_duckdb,
+    from_object,
+    read,
+    reading,
+    write_table,
+)
 from stair.data import csv as stair_csv
 from stair.data import text as stair_text
 from stair.data.csv_duckdb import Unsure
@@ -487,6 +495,32 @@ def test_a_number_that_is_written_in_two_ways_is_noted(
     frame = reader(saved(tmp_path, "a.csv", f"v,t,w\n{rows}"))
     said = f'"v" is read as numbers, in which {ways} are one; as a category they are two'
     assert frame.notes == ((said,) if ways else ())
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("values", "n_rows"),
+    [
+        (["DE", "NA", "FR", " NA", ""] * 400, 800),
+        (["K", "NA", "CL", "MG"], 1),
+        (["M", "F", "NA"], 0),
+        (["yes", "no", "NA"], 0),
+        (["DE", "Namibia", "NA"], 0),
+        (["DE", "FR", "", "N/A"], 0),
+    ],
+)
+def test_a_code_that_is_read_as_missing_is_noted(
+    reader: Any, values: list[str], n_rows: int, tmp_path: Path
+) -> None:
+    """Namibia and sodium were missing without a word."""
+    rows = "".join(f"{value},x,1\n" for value in values)
+    frame = reader(saved(tmp_path, "a.csv", f"code,t,w\n{rows}"))
+    assert not {"NA", " NA"} & set(frame.columns["code"].tolist())
+    said = f'"code" has codes, and NA is read as missing ({n_rows:,} row{"s" * (n_rows > 1)}); '
+    assert len(frame.notes) == (n_rows > 0)
+    assert all(note.startswith(said) for note in frame.notes)
+    table = {"code": np.array(values, dtype=object), "t": ["x"] * len(values)}
+    assert not from_object(table).notes, "it stays text there"
 
 
 @BOTH

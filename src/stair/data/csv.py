@@ -6,15 +6,23 @@ import csv
 import io
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from stair.data.csv_duckdb import by_duckdb
 from stair.data.csv_plain import Layout, blocks, by_plain_reader, csv_rows, in_batches
-from stair.data.frame import Loaded, Opened, Parts, unique_names
-from stair.data.spelling import MOST_LOOKED_AT, form_of, notes_on
+from stair.data.frame import Array, Loaded, Opened, Parts, unique_names
+from stair.data.spelling import (
+    MOST_LOOKED_AT,
+    NOT_A_CODE,
+    are_codes,
+    form_of,
+    note_on_codes,
+    notes_on,
+)
 from stair.data.text import HEAD, TextFile
 from stair.errors import StairError
 
+ROWS_AT_ONCE: Final = 20_000
 Reader: TypeAlias = Literal["duckdb", "plain"] | None
 
 
@@ -58,8 +66,23 @@ def _respelled(layout: Layout, columns: Sequence[Loaded], notes: list[str]) -> l
         form = form_of(array, layout.has_commas) if is_text and may_be else None
         found.append((array, was) if form is None else (form.read(array), ""))
         if may_be and (is_text or array.dtype != object):
-            notes.extend(notes_on(layout.header[place].strip(), texts, array.dtype.kind, form))
+            name = layout.header[place].strip()
+            notes.extend(notes_on(name, texts, array.dtype.kind, form))
+            if is_text and are_codes(texts) and (n_rows := _n_not_codes(layout, place, array)):
+                notes.append(note_on_codes(name, n_rows))
     return found
+
+
+def _n_not_codes(layout: Layout, place: int, array: Array) -> int:
+    """In how many rows a column of text has the word that is no code; of most it is known that it
+    is in none."""
+    if all(value is not None for value in array.tolist()):
+        return 0
+    return sum(
+        text.strip() == NOT_A_CODE
+        for (texts,) in blocks(layout, [place], ROWS_AT_ONCE)
+        for text in texts
+    )
 
 
 def _find_separator(text: TextFile, ending: str) -> str:

@@ -21,6 +21,8 @@ from stair.data.values import MISSING
 
 MOST_LOOKED_AT: Final = 1000  # rows, by which it is guessed whether all are worth a look
 MOST_DIGITS: Final = 15  # of a number: a double would round more
+NOT_A_CODE: Final = "NA"
+LONGEST_CODE: Final = 3
 MOST_CODES: Final = 50  # different numbers: of more, people measure and do not name
 
 _SPACE: Final = "[ \u00a0\u202f]"
@@ -269,6 +271,24 @@ def notes_on(name: str, texts: Iterable[str], kind: str, form: Form | None) -> I
         note = _on_texts(known)
     if note:
         yield f'"{name}" {note}'
+
+
+def are_codes(texts: Iterable[str]) -> bool:
+    """Whether values are short codes in capitals, some of which have two letters as `NA` has."""
+    known = {text.strip() for text in texts} - MISSING
+    return any(len(text) == len(NOT_A_CODE) for text in known) and all(
+        len(text) <= LONGEST_CODE and text.isascii() and text.isalpha() and text.isupper()
+        for text in known
+    )
+
+
+def note_on_codes(name: str, n_rows: int) -> str:
+    """That a word for what is missing may be a code beside others: Namibia, sodium."""
+    return (
+        f'"{name}" has codes, and {NOT_A_CODE} is read as missing ({n_rows:,} '
+        f"row{'s' * (n_rows != 1)}); where it is a code too, write it otherwise or give Parquet or "
+        "a frame, in which it stays text"
+    )
 
 
 def _on_numbers(texts: Sequence[str]) -> str:

@@ -22,12 +22,15 @@ from stair.data.spelling import (
     DAY,
     MOST_DIGITS,
     MOST_LOOKED_AT,
+    NOT_A_CODE,
     POINT,
     Clocks,
     Days,
     Form,
     Look,
     Numbers,
+    are_codes,
+    note_on_codes,
     notes_on,
     pattern,
 )
@@ -99,6 +102,11 @@ def csv_query(
         typed_cells.append(typed_cell)
         texts = [row[i] or "" for row in first[:MOST_LOOKED_AT]]
         notes += notes_on(names[i], texts, array_kind, form)
+        if array_kind == "O" and form is None and "" in texts and are_codes(texts):
+            written = fields.replace(f"nullstr = [{gone}]", "nullstr = ['']")
+            asked = f"SELECT count(*) FILTER ({_stripped(f'c{i}')} = '{NOT_A_CODE}') FROM {written}"
+            (n_rows,) = con.execute(asked).fetchall()[0]
+            notes += [note_on_codes(names[i], n_rows)] if n_rows else []
         n_tests = len(_TESTS[guesses[i]])
         if "instant" in _TESTS[guesses[i]] and counts[i][n_tests + 2]:
             zones[i] = in_common(known_zone(zone) or SEVERAL for zone in counts[i][-2:])

@@ -347,3 +347,36 @@ def test_the_choice_is_the_shortest_of_all_choices(seed: int, floor: float) -> N
         length = sum(lengths[k] for k in found.numbers)
         assert found.numbers in enough
         assert found.bound <= min(enough.values()) == length
+
+
+def weighed(n_rows: int = 4000) -> pd.DataFrame:
+    """Rows with money; some have none, so that they do not count."""
+    frame = mixed(13, n_rows)[["amount", "size", "level", "known", "label"]]
+    frame["money"] = np.random.default_rng(4).exponential(size=n_rows)
+    frame.loc[::11, "money"] = 0
+    return frame
+
+
+def test_weights_are_the_same_whoever_adds_them(tmp_path: Path) -> None:
+    """Rounds by samples of a tenth: with DuckDB, and with Dask whose parts are put together; the
+    score is what the rules explain of the money of all rows."""
+    frame = weighed()
+    path = files(frame, tmp_path / "data")
+    wish: dict[str, Any] = {
+        **FAST, "weights": "money", "min_score": 0.5, "sample": 400, "validate": 2,
+    }  # fmt: skip
+    one, other = (summarize(path, engine=engine, **wish) for engine in ENGINES)
+    names = ("rules", "score", "evidence", "check", "rest", "weighed", "frontier", "further",
+             "certificate", "notes", "n_rows", "unexplained")  # fmt: skip
+    for name in names:
+        assert getattr(one, name) == getattr(other, name), name
+    assert any("round" in note for note in one.notes)
+    assert any("the money 0" in note for note in one.notes)
+    money = frame.money.to_numpy()
+    alerts = np.asarray(one.rules.predict(frame)) == "outlier"
+    is_outlier = frame.label.to_numpy() == 1
+    both = money[alerts & is_outlier].sum()
+    assert one.score == pytest.approx(2 * both / (money[alerts].sum() + money[is_outlier].sum()))
+    assert one.weighed is not None
+    assert one.weighed.total == pytest.approx(money.sum())
+    assert one.weighed.hits == pytest.approx(both)

@@ -151,3 +151,18 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path, spark: Any) -> None:
     about = tmp_path / "data" / "part-0.parquet"
     about.write_bytes(about.read_bytes())
     assert said()[0].startswith("pass 1")
+
+
+def test_weights_are_those_of_memory(tmp_path: Path, spark: Any) -> None:
+    """All rows are in the sample: distilled rules by weight, whose partitions are put together."""
+    frame = mixed(12, n_rows=900)[["size", "level", "known", "label"]]
+    frame["money"] = [round(1 + k * 0.37 % 7, 2) if k % 13 else 0.0 for k in range(900)]
+    files(frame, tmp_path / "data")
+    wish: dict[str, Any] = {
+        "labels": "label", "weights": "money", "min_score": 0.5, "effort": "fast", "validate": 0,
+        "exclude": ["money"],
+    }  # fmt: skip
+    here = summarize(frame, **wish)
+    there = summarize(spark.read.parquet(str(tmp_path / "data")), engine="spark", **wish)
+    assert (there.rules, there.score) == (here.rules, here.score)
+    assert (there.evidence, there.weighed, there.rest) == (here.evidence, here.weighed, here.rest)

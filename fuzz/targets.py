@@ -145,7 +145,14 @@ class DuckdbTarget(Target):
                 check_parquet(table)
                 path = self.folder / "target.parquet"
                 pq.write_table(arrow, path)
-                connection.execute(f"CREATE VIEW data AS FROM read_parquet('{path}')")
+                # Older Arrow writes clocks as those of UTC: DuckDB wants a cast then.
+                said = connection.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()
+                names = [quoted(name) for name, kind, *_ in said if kind == "TIME WITH TIME ZONE"]
+                casts = ", ".join(f"CAST({name} AS TIME) AS {name}" for name in names)
+                columns = f"* REPLACE ({casts})" if casts else "*"
+                connection.execute(
+                    f"CREATE VIEW data AS SELECT {columns} FROM read_parquet('{path}')"
+                )
             else:
                 connection.register("given", arrow)
                 connection.execute("CREATE TABLE data AS SELECT * FROM given")

@@ -200,7 +200,7 @@ def test_tests_mirror_src(path: Path) -> None:
     it, as test_grow_{what}.py, and what a whole room promises is in its test_learn*.py."""
     if path.parent.name == BESIDE:
         return
-    files = {file.stem.lstrip("_") for file in (SOURCE / path.parent).glob("*.py*")}
+    files = {file.stem.lstrip("_") for file in (ROOT / "src" / "stair" / path.parent).glob("*.py*")}
     files |= {path.parent.name or "paper"}
     name = path.stem.removeprefix("test_")
     assert any(name == file or name.startswith(f"{file}_") for file in files), sorted(files)

@@ -135,40 +135,6 @@ def test_one_word_among_numbers_is_told() -> None:
     assert not stair.summarize(table, labels=flags, validate=0).notes
 
 
-@pytest.mark.parametrize(
-    ("write", "what"),
-    [
-        (lambda v: f"${v:,.2f}", "numbers such as $1,"),
-        (lambda v: f"{v / 100:.2f}%", "numbers such as 10.00%"),
-        (lambda v: f"{v:,.2f}".translate({44: 46, 46: 44}) + " €", "numbers such as 1.00"),
-        (lambda v: f"{13 + v % 15:.0f}.03.{v:.0f}", "times such as 13.03."),
-    ],
-)
-def test_a_text_column_of_a_frame_that_is_written_numbers_is_told(write: Any, what: str) -> None:
-    """pandas reads $1,234.50 as text, which may be meant: text it stays. In a text file it is a
-    number, so that the rules of both differ, and somebody should hear of that."""
-    values = np.linspace(1000, 1400, 400).round(2)
-    table = pd.DataFrame({"amount": [write(v) for v in values], "z": np.arange(400) % 7 + 0.5})
-    flags = (values > 1350).astype(int)
-    found = stair.summarize(table, labels=flags, validate=0, min_score=0.5)
-    said = found.left_out.get("amount", "") or " ".join(found.notes)
-    assert "though all " in said and what in said
-    few = table.assign(amount=[write(1000 + 100 * (k % 5)) for k in range(400)])
-    found = stair.summarize(few, labels=np.arange(400) % 5 == 4, validate=0)
-    (note,) = found.notes
-    assert note.startswith('"amount" is read as text, though all of its values are ')
-    assert note.endswith(f"; make {what.split()[0]} of them first, and rules have bounds on them")
-    named = stair.summarize(few, labels=np.arange(400) % 5 == 4, kinds={"amount": "category"},
-                            validate=0)  # fmt: skip
-    assert named.rules == found.rules and not named.notes
-
-
-def test_digits_of_a_frame_that_are_text_stay_codes() -> None:
-    codes = pd.DataFrame({"code": [str(k % 9) for k in range(400)], "z": np.arange(400) / 7})
-    found = stair.summarize(codes, labels=np.arange(400) % 9 == 4, validate=0)
-    assert str(found.rules[0]) == 'code = "4"' and not found.notes
-
-
 @given(
     st.integers(0, 40).flatmap(
         lambda n: st.lists(

@@ -20,7 +20,6 @@ from stair.data.arrays import EXACT
 from stair.data.conversion import (
     MEASURES,
     NETWORKS,
-    NUMBER,
     Part,
     are_whole,
     as_times,
@@ -33,7 +32,6 @@ from stair.data.conversion import (
     zone_of_column,
 )
 from stair.data.frame import Array, Frame
-from stair.data.spelling import MOST_LOOKED_AT, Days, Look
 from stair.data.values import moment, whole_numbers
 from stair.data.zones import SEVERAL, UTC, fixed_offset
 from stair.errors import StairError, no_such_column, option
@@ -223,13 +221,6 @@ def notes_on_marks(
                     f'"{each.source}" is read as names, for {_no_numbers(odd)}; the other '
                     f"{len(texts) - sum(odd.values()):,} values are"
                 )
-        if each.kind in ("category", "text") and each.source not in (kinds or {}):
-            what = _written_as(raw)
-            if what:
-                found.append(
-                    f'"{each.source}" is read as text, though all of its values are {what}; make '
-                    f"{what.split()[0]} of them first, and rules have bounds on them"
-                )
         if each.kind != "number":
             continue
         marks = marked_numbers(texts)
@@ -247,22 +238,6 @@ def notes_on_marks(
 def _no_numbers(odd: Mapping[str, int]) -> str:
     words = " and ".join(f'"{text}"' for text in sorted(odd)[:3])
     return f"{words} {'are no numbers' if len(odd) > 1 else 'is no number'}"
-
-
-def _written_as(raw: Array) -> str:
-    """What texts would be in a text file if all of them are written as people write numbers or
-    times; nothing where they are not, and of plain digits, which are codes where they are text."""
-    texts = [v for v in raw.tolist() if v is not None]
-    if not texts or not all(isinstance(v, str) for v in texts):
-        return ""
-    look = Look(has_commas=True)
-    look.add(texts[:MOST_LOOKED_AT])
-    look.add(texts if look.is_open else ())
-    form = look.form
-    example = next((t for t in sorted(set(texts)) if not re.fullmatch(NUMBER, t.strip())), None)
-    if form is None or example is None:
-        return ""
-    return f"{'times' if isinstance(form, Days) else 'numbers'} such as {example}"
 
 
 def notes_on_parts(
@@ -363,10 +338,7 @@ def _why_useless(name: str, raw: Array, was: str, kind: str) -> str | None:
         constant = len(counts) == 1
         if kind == "category" and (why := why_identifier(counts.values())) is not None:
             odd = no_numbers_among([v for v in seen.tolist() if isinstance(v, str)])
-            if odd:
-                return f"names, for {_no_numbers(odd)}, and {why}"
-            what = _written_as(seen) if seen.dtype.kind == "O" else ""
-            return f"text, though all values are {what}, and {why}" if what else why
+            return f"names, for {_no_numbers(odd)}, and {why}" if odd else why
     return "all values are the same" if constant and n_seen == len(raw) else None
 
 

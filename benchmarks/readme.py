@@ -9,7 +9,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,9 @@ L-STAIR are here too ([what its figures mean](paper.md)). Rules of STAIR, refine
 of trees are disjoint and describe the inliers as well; distilled rules may overlap, and everything
 else is an inlier. Peers are the shortest of other libraries' trees, and of those that learn outlier
 rules alone, above that F1. Iguanas has a column of its own: the shortest of as many of
-[its settings](../experiments/with_iguanas.py) as can be tried in a minute of a processor, of which
-more may find shorter ones; a dash where it was not measured."""
+[its settings](../experiments/with_iguanas.py), drawn by chance, as are done in some minutes of a
+processor, of which more may find shorter ones; "none" where no rules of those that were tried are
+above that F1, a dash where it was not measured."""
 
 
 WISHES = Path("benchmarks/results/wishes.json")
@@ -107,7 +108,8 @@ def lengths(q1: Path, peers: Path, iguanas: Path) -> str:
     shown = [[marked[name].format(line[name]) for name in SHOWN] for line in ordered]
     lines = [SHOWN, ["---", *["---:"] * (len(SHOWN) - 1)], *shown]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{ABOUT_LENGTHS}\n\n{table}"
+    tried = _tried(told, [line["data"] for line in ordered])
+    return f"{ABOUT_LENGTHS}\n\n{table}{tried}"
 
 
 def _by_iguanas(path: Path) -> dict[str, Any]:
@@ -124,6 +126,18 @@ def _shortest(iguanas: dict[str, Any], name: str) -> str:
     if tried is None:
         return "–"
     return str(tried["found"]["length"]) if tried["found"] else "none"
+
+
+def _tried(iguanas: dict[str, Any], names: Iterable[str]) -> str:
+    """How long Iguanas had for each set, and how many settings that was."""
+    if not iguanas:
+        return ""
+    parts = [
+        f"{name} {iguanas[name]['tried']:,} in {iguanas[name]['seconds']:.0f} s"
+        for name in names
+        if name in iguanas
+    ]
+    return f"\n\nSettings of Iguanas that were tried: {', '.join(parts)}."
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:

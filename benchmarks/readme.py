@@ -43,7 +43,7 @@ L-STAIR are here too ([what its figures mean](paper.md)). Rules of STAIR, refine
 of trees are disjoint and describe the inliers as well; distilled rules may overlap, and everything
 else is an inlier. Peers are the shortest of other libraries' trees, and of those that learn outlier
 rules alone, above that F1. Iguanas has a column of its own: the shortest of as many of
-[its settings](../experiments/with_iguanas.py), drawn by chance, as are done in some minutes of a
+[its settings](../experiments/with_iguanas.py), drawn by chance, as are done in some seconds of a
 processor, of which more may find shorter ones; "none" where no rules of those that were tried are
 above that F1, a dash where it was not measured."""
 

@@ -88,6 +88,16 @@ def grid(trees: Iterable[Setting], choices: Iterable[Setting]) -> list[Setting]:
     return [{**made, **taken} for made, taken in itertools.product(trees, choices)]
 
 
+def values(settings: Iterable[Setting]) -> dict[str, list[Any]]:
+    """The values that each of them has in any of these."""
+    found: dict[str, list[Any]] = {}
+    for setting in settings:
+        for name, value in setting.items():
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+    return found
+
+
 def ask(
     asked: Mapping[str, Asked], settings: Sequence[Setting], python: Path,
     seconds: float = math.inf,
@@ -154,8 +164,10 @@ def main() -> None:
             "tried": len(answers), "seconds": given.seconds, "found": shortest(answers, y)
         }  # fmt: skip
         record["sets"] = {each: record["sets"][each] for each in known if each in record["sets"]}
-        record = {"sets": record["sets"], "floor": FLOOR, "trees": TREES, "choices": CHOICES,
-                  "versions": versions}  # fmt: skip
+        record = {
+            "sets": record["sets"], "floor": FLOOR, "trees": TREES, "choices": values(CHOICES),
+            "versions": versions,
+        }  # fmt: skip
         atomic_write(path, json.dumps(record, indent=1) + "\n")
         print(name, record["sets"][name], flush=True)
 

@@ -98,6 +98,9 @@ LONG = {
     "review/test_kept_browser": ALL,
     "review/test_session": ("test_stop_ends_every_method",),
     "rules/test_figures": ("test_infinite_values_are_learned",),
+    "test_plot": ("test_every_method_has_a_frontier",),
+    "review/test_rows": ("test_columns_of_many", "test_a_page_is_a_piece"),
+    "learn/distill/test_distill_limits": ("test_the_floor_is_strict",),
     "rules/test_reasons": ("test_an_exception_is_the_reason",),
     "scale/test_scale": ALL,
     "checkout/test_docs_browser": ALL,
@@ -149,6 +152,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: left out by `make quick`")
 
 
+def _name(path: Path) -> str:
+    return path.relative_to(Path(__file__).parent).with_suffix("").as_posix()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of which everything is left out is not even read: what it imports takes its time."""
+    if config.option.markexpr == "not long" and LONG.get(_name(collection_path)) == ALL:
+        return True
+    return None
+
+
 def pytest_collection_finish() -> None:
     """What all tests need stays to the end, and nobody looks again and again whether it does: that
     took a tenth of the time of tests."""
@@ -161,14 +175,8 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-
-    def file_of(item: pytest.Item) -> str:
-        return item.path.relative_to(here).with_suffix("").as_posix()
-
-    items.sort(key=lambda item: file_of(item) in LAST or "howto-" in item.nodeid)
+    items.sort(key=lambda item: _name(item.path) in LAST or "howto-" in item.nodeid)
     for item in items:
-        file = file_of(item)
         within = item.nodeid.partition("::")[2]
-        if within.startswith(LONG.get(file, ())):
+        if within.startswith(LONG.get(_name(item.path), ())):
             item.add_marker("long")

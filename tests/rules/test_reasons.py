@@ -29,6 +29,7 @@ FIELDS = (
     Field("note", "text", "note"),
 )
 DAY = np.datetime64("2024-03-01", "us")
+MOMENT = np.timedelta64(1, "us")
 RULES = (
     Rule((Interval("amount", 5.0), Among("country", ("DE",), negated=True)), 1),
     Rule((Period("paid", after=DAY), Mentions("note", "refund")), 1),
@@ -60,7 +61,7 @@ def tables(draw: Any) -> tuple[RuleSet, Values, np.ndarray[Any, Any]]:
             objects[name] = np.empty(n, dtype=object)
             objects[name][:] = of(values)
         numbers = [-np.inf, -1e300, -2.0, 0.0, 0.5, 5.0, 6.0, 1e300, np.inf, np.nan]
-        times = [DAY, DAY + 1, DAY - 86_400_000_000, np.datetime64("NaT", "us")]
+        times = [DAY, DAY + MOMENT, DAY - np.timedelta64(1, "D"), np.datetime64("NaT", "us")]
         return Values(
             {
                 "amount": np.array(of(numbers), dtype=np.float64),

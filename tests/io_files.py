@@ -57,7 +57,7 @@ def holds(frame: Frame, **expected: tuple[Any, list[Any]]) -> None:
 
 
 def times(*values: str | None) -> tuple[Any, list[Any]]:
-    return "datetime64[us]", [np.datetime64(v or "NaT") for v in values]
+    return "datetime64[us]", [np.datetime64(v or "NaT", "us") for v in values]
 
 
 def saved(folder: Path, name: str, content: str | bytes) -> Path:

@@ -137,7 +137,14 @@ def _tried(iguanas: dict[str, Any], names: Iterable[str]) -> str:
         for name in names
         if name in iguanas
     ]
-    return f"\n\nSettings of Iguanas that were tried: {', '.join(parts)}."
+    told = f"\n\nSettings of Iguanas that were tried: {', '.join(parts)}."
+    others = {
+        name: iguanas[name]["settings"] for name in names if "settings" in iguanas.get(name, {})
+    }
+    for settings in dict.fromkeys(others.values()):
+        of = [name for name, own in others.items() if own == settings]
+        told += f" Those for {', '.join(of[:-1])}{' and ' * (len(of) > 1)}{of[-1]} are {settings}."
+    return told
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:

@@ -42,7 +42,8 @@ EVERY = 1_000_000
 
 
 class TimeIsUp(BaseException):
-    """The seconds of a processor that a part has are over; nothing in between keeps it."""
+    """The seconds of a processor that a part has are over. It is raised again each second: some of
+    what is called keeps what is raised to itself."""
 
 
 def end(*_: object) -> None:
@@ -171,7 +172,7 @@ def main(task: Path, answer: Path) -> None:
         part = Part(given[f"{name}.X"], given[f"{name}.y"], int(given[f"{name}.seed"]))
         test = frame(given[f"{name}.test"])
         try:
-            signal.setitimer(signal.ITIMER_PROF, 0 if math.isinf(seconds) else seconds)
+            signal.setitimer(signal.ITIMER_PROF, 0 if math.isinf(seconds) else seconds, 1.0)
             for setting in settings:
                 learned = tried(part, setting, test)
                 found.append({"part": name, "setting": setting, **learned})

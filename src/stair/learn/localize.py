@@ -78,6 +78,11 @@ def local_rules(
         lambda name: tuple(c.term for c in table.columns if isinstance(c, Term) and c.name == name),
         once,
     )
+    if not space.dimensions:
+        raise StairError(
+            "no column has a value, so that rows have no place in any partition; expected values "
+            "in at least one column"
+        )
     # The same rows in any order are the same to every draw and every sum.
     apart = _told_apart(space, table)
     own = [] if shares.times is None else [shares.times]

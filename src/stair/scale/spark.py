@@ -315,10 +315,10 @@ class _Coding:
 
 
 def _joined(blocks: Sequence[Block], sizes: Sequence[int]) -> Block:
-    nothing = Block([np.empty(0, code_type(n)) for n in sizes], np.empty(0, np.uint8))
-    codes, labels = zip(*(blocks or [nothing]), strict=True)
+    blocks = blocks or [Block([np.empty(0, code_type(n)) for n in sizes], np.empty(0, np.uint8))]
     return Block(
-        [np.concatenate(each) for each in zip(*codes, strict=True)], np.concatenate(labels)
+        [np.concatenate(each) for each in zip(*(block.codes for block in blocks), strict=True)],
+        np.concatenate([block.labels for block in blocks]),
     )
 
 
